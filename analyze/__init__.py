@@ -1,0 +1,1 @@
+"""Deterministic findings from PyTorch-profiler traces."""

@@ -1,0 +1,162 @@
+"""Growing columns: values arrive in batches of one event shape and leave as polars series."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import repeat
+
+import orjson
+import polars as pl
+
+from analyze.trace.families import EXTRA, Column, Family, Kind
+from analyze.trace.numbers import to_ns
+
+FLUSH_ROWS = 1 << 15
+"""Rows kept as Python objects before they are packed into a series."""
+
+POOL_LIMIT = 1 << 17
+"""Distinct texts of a column up to which its rows hold codes instead of the texts themselves."""
+
+_DTYPES: Mapping[Kind, type[pl.DataType]] = {
+    Kind.INTEGER: pl.Int64,
+    Kind.ID: pl.UInt64,
+    Kind.NUMBER: pl.Float64,
+    Kind.FLAG: pl.Boolean,
+    Kind.TEXT: pl.String,
+    Kind.JSON: pl.String,
+    Kind.MICROSECONDS: pl.Int64,
+}
+
+
+class _Pool(dict[Hashable, int]):
+    """Distinct values in order of arrival; looking a new one up adds it. Code 0 is null."""
+
+    def __init__(self) -> None:
+        super().__init__({None: 0})
+
+    def __missing__(self, value: Hashable) -> int:
+        code = self[value] = len(self)
+        return code
+
+    def texts(self) -> pl.Series:
+        return pl.Series([_as_text(value) for value in self], dtype=pl.String)
+
+
+def _as_text(value: Hashable) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode()
+    return str(value)
+
+
+def _to_json(value: object) -> bytes:
+    return orjson.dumps(value, default=str)
+
+
+class ColumnBuffer:
+    """One column under construction."""
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+        self._values: list[object] = []
+        self._start = 0
+        self._chunks: list[pl.Series] = []
+        self._pool = _Pool()
+        self._pooled_values = column.kind in (Kind.TEXT, Kind.JSON)
+
+    def put(self, row: int, values: Sequence[object]) -> None:
+        """Append ``values`` so that the first stands in ``row``; skipped rows become null."""
+        missing = row - self._start - len(self._values)
+        if missing > 0:
+            self._values.extend(repeat(0 if self._pooled_values else None, missing))
+        self._values.extend(self._encode(values) if self._pooled_values else values)
+
+    def _encode(self, values: Sequence[object]) -> Sequence[object]:
+        keys = [_to_json(v) for v in values] if self.column.kind is Kind.JSON else values
+        if len(self._pool) > POOL_LIMIT:
+            return [_as_text(_hashable(key)) for key in keys]
+        try:
+            return list(map(self._pool.__getitem__, keys))
+        except TypeError:
+            return [self._pool[_hashable(key)] for key in keys]
+
+    def flush(self, rows: int) -> None:
+        """Pack everything before row ``rows`` into a series."""
+        self.put(rows, ())
+        if self._values:
+            self._chunks.append(self._pack(self._values))
+        self._values = []
+        self._start = rows
+
+    def _pack(self, values: list[object]) -> pl.Series:
+        if self.column.kind is Kind.MICROSECONDS:
+            return to_ns(values)
+        if not self._pooled_values:
+            return pl.Series(values, dtype=_DTYPES[self.column.kind], strict=False)
+        if len(self._pool) <= POOL_LIMIT:
+            return pl.Series(values, dtype=pl.UInt32)
+        return self._spell_out(values)
+
+    def _spell_out(self, values: list[object]) -> pl.Series:
+        """Replace codes by their texts in a batch that holds both."""
+        texts = self._pool.texts()
+        return pl.Series([texts[v] if isinstance(v, int) else v for v in values], dtype=pl.String)
+
+    def finish(self) -> pl.Series:
+        """Return the whole column; the buffer is empty afterwards."""
+        chunks, self._chunks = self._chunks, []
+        dtype = _DTYPES[self.column.kind]
+        if self._pooled_values:
+            texts = self._pool.texts()
+            chunks = [texts.gather(c) if c.dtype == pl.UInt32 else c for c in chunks]
+        series = pl.concat(chunks) if chunks else pl.Series(dtype=dtype)
+        return series.alias(self.column.name)
+
+
+def _hashable(value: object) -> Hashable:
+    return value if isinstance(value, Hashable) else _to_json(value)
+
+
+class FamilyBuffer:
+    """The columns of one family under construction."""
+
+    def __init__(self, family: Family) -> None:
+        self.family = family
+        self.rows = 0
+        self._flushed = 0
+        names = {c.name: c for c in (*family.core.values(), *family.args.values(), EXTRA)}
+        self._buffers = {name: ColumnBuffer(column) for name, column in names.items()}
+
+    def add(self, core: Sequence[Sequence[object]], args: Mapping[str, Sequence[object]]) -> None:
+        """Append a batch of events of one shape.
+
+        Args:
+            core: one sequence of values for each of the family's core keys, in their order.
+            args: argument name in the file to its values.
+        """
+        for column, values in zip(self.family.core.values(), core, strict=True):
+            self._buffers[column.name].put(self.rows, values)
+        unknown: dict[str, Sequence[object]] = {}
+        for name, values in args.items():
+            declared = self.family.args.get(name)
+            if declared is None:
+                unknown[name] = values
+            else:
+                self._buffers[declared.name].put(self.rows, values)
+        if unknown:
+            records = [
+                dict(zip(unknown, row, strict=True)) for row in zip(*unknown.values(), strict=True)
+            ]
+            self._buffers[EXTRA.name].put(self.rows, records)
+        self.rows += len(core[0])
+        if self.rows - self._flushed >= FLUSH_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        for buffer in self._buffers.values():
+            buffer.flush(self.rows)
+        self._flushed = self.rows
+
+    def finish(self) -> pl.DataFrame:
+        """Return the family's frame, one row an event, in about the order of the file."""
+        self._flush()
+        return pl.DataFrame([buffer.finish() for buffer in self._buffers.values()])

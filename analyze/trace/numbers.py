@@ -1,0 +1,67 @@
+"""Numbers of a trace, exactly: microsecond texts to integer nanoseconds, ids to 64 bits.
+
+``ts`` and ``dur`` are microseconds with up to three decimals in every Kineto trace. A float64 holds
+such a value exactly enough to recover its nanoseconds up to 2**43 us (about 102 days), which covers
+every trace with relative times; above that (epoch times with decimals) the digits themselves are
+needed, see :func:`keep_digits`.
+"""
+
+import re
+from collections.abc import Sequence
+from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+
+import polars as pl
+
+EXACT_FLOAT_US = float(1 << 43)
+"""From here on a float64 of microseconds no longer tells neighbouring nanoseconds apart."""
+
+_MAX_NS = (1 << 63) - 1
+_PLAIN_NUMBERS = frozenset({int, float, type(None)})
+_LONG_TS = re.compile(rb'("ts"\s*:\s*)(\d{13,}\.\d+)')
+
+
+def keep_digits(text: bytes) -> bytes:
+    """Turn every large fractional ``ts`` in JSON ``text`` into a string, so no digit is lost."""
+    return _LONG_TS.sub(rb'\1"\2"', text)
+
+
+def to_ns(values: Sequence[object]) -> pl.Series:
+    """Convert microseconds as decoded from JSON to int64 nanoseconds.
+
+    Args:
+        values: ints, floats or decimal strings; anything else becomes null.
+
+    Returns:
+        A series of dtype Int64 of the same length; null where a value is missing, not a finite
+        number, or beyond int64.
+    """
+    if not set(map(type, values)) <= _PLAIN_NUMBERS:
+        return _one_by_one(values)
+    microseconds = pl.Series(values, dtype=pl.Float64)
+    if _too_large(microseconds):
+        return _one_by_one(values)
+    whole = microseconds.floor()
+    fraction_ns = ((microseconds - whole) * 1000).round()
+    return whole.cast(pl.Int64, strict=False) * 1000 + fraction_ns.cast(pl.Int64, strict=False)
+
+
+def _one_by_one(values: Sequence[object]) -> pl.Series:
+    return pl.Series([_to_ns(value) for value in values], dtype=pl.Int64)
+
+
+def _too_large(microseconds: pl.Series) -> bool:
+    """Whether int64 nanoseconds could overflow."""
+    largest = microseconds.abs().max()
+    return isinstance(largest, float) and not largest < _MAX_NS / 1000
+
+
+def _to_ns(value: object) -> int | None:
+    """Convert one value of any kind; the slow, exact path."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        nanoseconds = (Decimal(value) * 1000).to_integral_value(ROUND_HALF_EVEN)
+        result = int(nanoseconds)
+    except (InvalidOperation, ValueError, OverflowError):
+        return None
+    return result if abs(result) <= _MAX_NS else None

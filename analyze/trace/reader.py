@@ -1,0 +1,180 @@
+"""Read one trace file into event frames, metadata and an honest account of how that went."""
+
+import gc
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+
+from analyze.errors import TraceError
+from analyze.trace.decode import EventCounts, EventDecoder, OrjsonDecoder
+from analyze.trace.kinds import is_pytorch, other_chrome_trace, other_kind, refusal
+from analyze.trace.numbers import keep_digits
+from analyze.trace.repair import Repairs, read_members, repair_text, to_text, walk
+from analyze.trace.source import SourceReport, open_source
+from analyze.trace.split import MAX_HEADER_BYTES, TraceText
+
+Progress = Callable[[int], None]
+"""Is told, now and then, how many bytes of the file have been read."""
+
+
+@dataclass
+class TraceEvents:
+    """Everything a trace file holds, decoded but not yet interpreted.
+
+    Attributes:
+        frames: one frame per family of ``families.FAMILIES``; times are int64 nanoseconds as in the
+            file (not rebased).
+        metadata: the members of the JSON object other than the events.
+        counts: events by category.
+        source: bytes and compression.
+        repairs: what was mended, lost or cut.
+        form: ``"object"`` or ``"array"``.
+    """
+
+    frames: dict[str, pl.DataFrame]
+    metadata: dict[str, Any]
+    counts: EventCounts
+    source: SourceReport
+    repairs: Repairs
+    form: str
+
+
+def read_events(path: str | Path, progress: Progress | None = None) -> TraceEvents:
+    """Read the trace at ``path``; ``-`` is standard input.
+
+    Args:
+        path: a file of any compression that holds a Chrome trace of torch.profiler.
+        progress: see :data:`Progress`.
+
+    Raises:
+        TraceError: the file is missing, unreadable, or of another kind; the text says which.
+    """
+    with open_source(path) as (blocks, source), _paused_garbage_collector():
+        return _Reading(blocks, source, progress).run()
+
+
+@contextmanager
+def _paused_garbage_collector() -> Iterator[None]:
+    """Keep the cyclic collector from traversing millions of fresh, cycle-free objects."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+class _Reading:
+    """One pass over one file."""
+
+    def __init__(
+        self, blocks: Iterator[bytes], source: SourceReport, progress: Progress | None
+    ) -> None:
+        self._text = TraceText(blocks)
+        self._source = source
+        self._progress = progress or (lambda _: None)
+        self._repairs = Repairs()
+        self._decoder: EventDecoder = OrjsonDecoder()
+
+    def run(self) -> TraceEvents:
+        head = self._text.head()
+        self._refuse_other_kinds(head)
+        if not self._text.find_events():
+            raise TraceError(refusal(self._source.name, "JSON without a traceEvents list"))
+        self._read_events()
+        counts = self._decoder.counts
+        categories = [category for _, category in counts.categories]
+        metadata = self._read_metadata()
+        if not is_pytorch(categories, head) and (counts.events or "schemaVersion" not in metadata):
+            raise TraceError(refusal(self._source.name, other_chrome_trace(head)))
+        return TraceEvents(
+            self._decoder.finish(),
+            metadata,
+            counts,
+            self._source,
+            self._repairs,
+            self._text.form,
+        )
+
+    def _refuse_other_kinds(self, head: bytes) -> None:
+        kind = other_kind(head)
+        if kind == "empty":
+            raise TraceError(f"{self._source.name}: the file is empty; the export did not finish")
+        if kind:
+            raise TraceError(refusal(self._source.name, kind))
+
+    def _read_events(self) -> None:
+        in_list = True
+        while in_list:
+            chunk = self._text.next_chunk()
+            self._progress(self._source.file_bytes)
+            if not chunk:
+                self._repairs.truncated = True
+                return
+            in_list = self._decode(chunk)
+
+    def _decode(self, chunk: bytes) -> bool:
+        """Decode one chunk; False when the event list ended in it."""
+        try:
+            self._decoder.decode(chunk)
+        except ValueError:
+            return self._decode_carefully(chunk)
+        return True
+
+    def _decode_carefully(self, chunk: bytes) -> bool:
+        """Decode a chunk that is cut wrongly, holds the end of the list, or is broken."""
+        final = self._text.exhausted or len(chunk) > MAX_HEADER_BYTES
+        text = to_text(keep_digits(chunk), self._repairs.mended)
+        if self._decode_mended(text):
+            return True
+        result = walk(text, self._repairs, final=final)
+        self._decoder.add(result.events)
+        if result.after_list is not None:
+            self._repairs.documents += self._text.leave_events(_encode(result.after_list))
+            return not self._text.exhausted
+        if result.rest:
+            self._text.push_back(_encode(result.rest))
+        return True
+
+    def _decode_mended(self, text: str) -> bool:
+        """Decode a chunk of which every broken place can be mended; False when that fails."""
+        mended: Counter[str] = Counter()
+        try:
+            self._decoder.decode(_encode(repair_text(text, mended)))
+        except ValueError:
+            return False
+        self._repairs.mended.update(mended)
+        return True
+
+    def _read_metadata(self) -> dict[str, Any]:
+        if self._text.form == "array":
+            return {}
+        text = to_text(self._text.outside, self._repairs.mended)
+        if self._repairs.truncated:
+            text += "}"
+        metadata = _load_object(text)
+        if metadata is None:
+            metadata = _load_object(repair_text(text, self._repairs.mended))
+        if metadata is None:
+            metadata = read_members(text, self._repairs)
+        metadata.pop("traceEvents", None)
+        return metadata
+
+
+def _encode(text: str) -> bytes:
+    return text.encode(errors="replace")
+
+
+def _load_object(text: str) -> dict[str, Any] | None:
+    try:
+        value = orjson.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,293 @@
+"""Get every intact event out of text that is not valid JSON.
+
+Two tools. :func:`repair_text` mends what can be mended without guessing: control bytes and lone
+backslashes in strings, bare NaN and Infinity, stray commas, bytes that are not UTF-8.
+:func:`walk` decodes event by event, so that one broken event costs that event alone, and finds the
+next event behind foreign text (log lines, another process's bytes).
+"""
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import orjson
+
+_CONTROL = re.compile(r"[\x00-\x1f]")
+_TOKENS = re.compile(
+    r"""(?P<string>"(?:[^"\\]++|\\.)*+")
+    |(?P<bare_number>(?<![\w.])[-+]?(?:NaN|Infinity|inf|nan)(?![\w.]))
+    |(?P<stray_comma>,(?:\s*,)+|,(?=\s*[\]}]))
+    |(?P<missing_value>:(?=\s*[,}\]]))""",
+    re.VERBOSE | re.DOTALL,
+)
+_EVENT_KEYS = "ph|cat|name|pid|tid|ts|dur|id|args|s|bp"
+_EVENT_START = re.compile(rf'\{{\s*"({_EVENT_KEYS})"\s*:')
+_NEXT_EVENT = re.compile(rf'\}}\s*,\s*(?=\{{\s*"(?:{_EVENT_KEYS})"\s*:)')
+_END_OF_LIST = re.compile(r'\}\s*(\])\s*(?:,\s*"|\}|\Z)')
+_MAX_GUESSES = 16
+_GAP = re.compile(r"[\s,]*")
+_MEMBER = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*')
+
+_REPLACEMENT = "\ufffd"
+
+
+@dataclass
+class Repairs:
+    """What had to be mended or given up, for the report.
+
+    Attributes:
+        mended: repairs by kind: ``control_character``, ``backslash``, ``bare_number``,
+            ``stray_comma``, ``missing_value``, ``not_utf8``, ``surrogate``.
+        events_repaired: events that were read only after a repair of their own text.
+        events_lost: events that stayed unreadable.
+        foreign_texts: pieces of text between events that belong to none.
+        documents: JSON documents found in the file; more than one means several writers.
+        truncated: the text ends before the event list does.
+        metadata_broken: the text around the event list is not valid JSON; ``metadata_lost`` names
+            the keys that could not be read.
+        metadata_lost: see ``metadata_broken``.
+    """
+
+    mended: Counter[str] = field(default_factory=Counter)
+    events_repaired: int = 0
+    events_lost: int = 0
+    foreign_texts: int = 0
+    documents: int = 1
+    truncated: bool = False
+    metadata_broken: bool = False
+    metadata_lost: list[str] = field(default_factory=list)
+
+    @property
+    def any(self) -> bool:
+        """Whether the file was anything but clean JSON."""
+        return bool(
+            self.mended
+            or self.events_repaired
+            or self.events_lost
+            or self.foreign_texts
+            or self.documents > 1
+            or self.truncated
+            or self.metadata_broken
+        )
+
+
+def to_text(data: bytes, mended: Counter[str]) -> str:
+    """Decode UTF-8, with a replacement character for each byte that is not."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        mended["not_utf8"] += 1
+        return data.decode(errors="replace")
+
+
+def repair_text(text: str, mended: Counter[str]) -> str:
+    """Return JSON ``text`` with all that can be mended without guessing mended.
+
+    Args:
+        text: JSON text, possibly broken.
+        mended: counts each repair by kind.
+    """
+
+    def replace(match: re.Match[str]) -> str:
+        kind = str(match.lastgroup)
+        if kind == "string":
+            return _repair_string(match.group(), mended)
+        mended[kind] += 1
+        match kind:
+            case "bare_number":
+                return "null"
+            case "missing_value":
+                return ": null"
+            case _:
+                after = text[match.end() : match.end() + 64].lstrip()[:1]
+                return "" if after in ("]", "}") else ","
+
+    return _TOKENS.sub(replace, text)
+
+
+def _repair_string(literal: str, mended: Counter[str]) -> str:
+    literal, controls = _CONTROL.subn(lambda m: f"\\u{ord(m.group()):04x}", literal)
+    literal, backslashes = _double_lone_backslashes(literal)
+    literal, surrogates = _replace_surrogates(literal)
+    for kind, count in (
+        ("control_character", controls),
+        ("backslash", backslashes),
+        ("surrogate", surrogates),
+    ):
+        if count:
+            mended[kind] += count
+    return literal
+
+
+def _double_lone_backslashes(literal: str) -> tuple[str, int]:
+    if "\\" not in literal:
+        return literal, 0
+    count = 0
+
+    def escape(match: re.Match[str]) -> str:
+        nonlocal count
+        pair = match.group()
+        if len(pair) > 1 and pair[1] in '"\\/bfnrt':
+            return pair
+        if len(pair) == 6:
+            return pair
+        count += 1
+        return "\\" + pair
+
+    return re.sub(r"\\u[0-9a-fA-F]{4}|\\.|\\", escape, literal, flags=re.DOTALL), count
+
+
+def _replace_surrogates(literal: str) -> tuple[str, int]:
+    """Replace halves of UTF-16 pairs that stand alone; whole pairs stay."""
+    if "\\u" not in literal:
+        return literal, 0
+    count = 0
+
+    def replace(match: re.Match[str]) -> str:
+        nonlocal count
+        if match.group(1) is None:
+            return match.group()
+        count += 1
+        return _REPLACEMENT
+
+    pattern = (
+        r"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+        r"|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+    )
+    return re.sub(pattern, replace, literal), count
+
+
+@dataclass
+class Walk:
+    """The outcome of :func:`walk`.
+
+    Attributes:
+        events: the intact and mended events, in order.
+        rest: text of a last event that is not complete yet.
+        after_list: text behind the end of the event list; None when the list did not end.
+    """
+
+    events: list[Any] = field(default_factory=list)
+    rest: str = ""
+    after_list: str | None = None
+
+
+def walk(text: str, repairs: Repairs, *, final: bool) -> Walk:
+    """Decode ``text`` event by event.
+
+    Args:
+        text: comma-separated JSON objects, in any state.
+        repairs: is told of everything mended or lost.
+        final: no more text follows, so an incomplete last event is lost, not waited for.
+    """
+    result = Walk()
+    position = 0
+    text = _without_half_surrogates(text, repairs.mended)
+    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+    while True:
+        gap = _GAP.match(text, position)
+        position = gap.end() if gap else position
+        if position >= len(text):
+            return result
+        if text[position] == "]":
+            result.after_list = text[position + 1 :]
+            return result
+        try:
+            event, position = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            found = _NEXT_EVENT.search(text, position)
+            if found is None and text[position] == "{" and not final:
+                result.rest = text[position:]
+                return result
+            position = _pass_broken_event(text, position, found, result, repairs)
+        else:
+            result.events.append(event)
+
+
+def _refuse_constant(name: str) -> None:
+    """Let NaN and Infinity go through the repair that counts them."""
+    raise ValueError(name)
+
+
+def _without_half_surrogates(text: str, mended: Counter[str]) -> str:
+    text, count = _replace_surrogates(text)
+    if count:
+        mended["surrogate"] += count
+    return text
+
+
+def _pass_broken_event(
+    text: str, position: int, following: re.Match[str] | None, result: Walk, repairs: Repairs
+) -> int:
+    """Mend the event at ``position`` or give it up; return where to go on."""
+    if text[position] != "{":
+        repairs.foreign_texts += 1
+        return _next_start(text, position)
+    end = following.start() + 1 if following else len(text)
+    mended: Counter[str] = Counter()
+    try:
+        event = orjson.loads(repair_text(text[position:end], mended))
+    except (orjson.JSONDecodeError, RecursionError):
+        if following is None:
+            return _pass_last_event(text, position, result, repairs)
+        repairs.events_lost += 1
+        return _next_start(text, position + 1)
+    repairs.mended.update(mended)
+    repairs.events_repaired += 1
+    result.events.append(event)
+    return end
+
+
+def _pass_last_event(text: str, position: int, result: Walk, repairs: Repairs) -> int:
+    """Handle a broken event that no other event follows: the end of the list may follow it."""
+    for closing in islice(_END_OF_LIST.finditer(text, position), _MAX_GUESSES):
+        try:
+            event = orjson.loads(repair_text(text[position : closing.start(1)], Counter()))
+        except (orjson.JSONDecodeError, RecursionError):
+            continue
+        repairs.events_repaired += 1
+        result.events.append(event)
+        return closing.start(1)
+    if position + 1 < len(text):
+        repairs.events_lost += 1
+    return _next_start(text, position + 1)
+
+
+def _next_start(text: str, position: int) -> int:
+    """Return where the next whole event begins, passing over objects that are none."""
+    decoder = json.JSONDecoder(strict=False)
+    while found := _EVENT_START.search(text, position):
+        position = found.start()
+        try:
+            value, end = decoder.raw_decode(text, position)
+        except (json.JSONDecodeError, RecursionError):
+            if found.group(1) == "ph":
+                return position
+            position += 1
+        else:
+            if isinstance(value, dict) and "ph" in value:
+                return position
+            position = end
+    end_of_list = _END_OF_LIST.search(text, position)
+    return end_of_list.start(1) if end_of_list else len(text)
+
+
+def read_members(text: str, repairs: Repairs) -> dict[str, Any]:
+    """Read the members of a JSON object whose text is broken somewhere.
+
+    A member whose value is broken is left out and named in ``repairs.metadata_lost``.
+    """
+    repairs.metadata_broken = True
+    members: dict[str, Any] = {}
+    decoder = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
+    position = 0
+    while found := _MEMBER.search(text, position):
+        try:
+            members[found.group(1)], position = decoder.raw_decode(text, found.end())
+        except (json.JSONDecodeError, RecursionError):
+            repairs.metadata_lost.append(found.group(1))
+            position = found.end()
+    return members

@@ -1,0 +1,55 @@
+"""Shared fixtures: the samples, the real traces where they are at hand, the installed command."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TRACES_VARIABLE = "KINETOLINT_TRACES"
+
+RunAnalyze = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def samples() -> Path:
+    """The folder of the shipped sample traces."""
+    return ROOT / "sample_traces"
+
+
+@pytest.fixture(scope="session")
+def real_traces() -> Path:
+    """The folder of real traces; tests that need it are skipped where it is not named."""
+    folder = os.environ.get(TRACES_VARIABLE)
+    if not folder:
+        pytest.skip(f"{TRACES_VARIABLE} is not set: no real traces to test against")
+    path = Path(folder)
+    if not (path / "MANIFEST.tsv").is_file():
+        pytest.fail(f"{TRACES_VARIABLE} is set to {folder}, which holds no MANIFEST.tsv")
+    return path
+
+
+@pytest.fixture(scope="session")
+def run_analyze() -> RunAnalyze:
+    """Run the installed ``analyze`` as a user does; returns the completed process."""
+
+    def run(
+        *arguments: str | Path, stdin: bytes | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        command = [str(Path(sys.executable).parent / "analyze"), *map(str, arguments)]
+        done = subprocess.run(
+            command,
+            input=stdin,
+            capture_output=True,
+            check=False,
+            timeout=300,
+            env={**os.environ, **environment},
+        )
+        return subprocess.CompletedProcess(
+            command, done.returncode, done.stdout.decode(), done.stderr.decode()
+        )
+
+    return run

@@ -1,0 +1,227 @@
+"""A trace in any wrapping gives the same events, exactly."""
+
+import gzip
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analyze.errors import TraceError
+from analyze.trace import split
+from analyze.trace.numbers import to_ns
+from analyze.trace.reader import TraceEvents, read_events
+
+KERNEL: dict[str, Any] = {
+    "ph": "X",
+    "cat": "kernel",
+    "name": "ampere_sgemm_128x64_nn",
+    "pid": 0,
+    "tid": 7,
+    "ts": 1000.125,
+    "dur": 2.5,
+    "args": {"device": 0, "stream": 7, "correlation": 11, "grid": [8, 1, 1], "block": [128, 1, 1]},
+}
+OP: dict[str, Any] = {
+    "ph": "X",
+    "cat": "cpu_op",
+    "name": "aten::mm",
+    "pid": 42,
+    "tid": 42,
+    "ts": 990.0,
+    "dur": 6.75,
+    "args": {"External id": 3, "Input Dims": [[8, 4], [4, 8]], "Input type": ["float", "float"]},
+}
+DOCUMENT = {"schemaVersion": 1, "deviceProperties": [], "traceEvents": [OP, KERNEL] * 3}
+
+
+def read(tmp_path: Path, data: bytes, name: str = "t.json") -> TraceEvents:
+    path = tmp_path / name
+    path.write_bytes(data)
+    return read_events(path)
+
+
+def plain(document: object = DOCUMENT, **dump: Any) -> bytes:
+    return json.dumps(document, **dump).encode()
+
+
+def same_events(one: TraceEvents, other: TraceEvents) -> bool:
+    return all(
+        one.frames[name].sort(pl.all()).equals(other.frames[name].sort(pl.all()))
+        for name in one.frames
+    )
+
+
+WRAPPINGS = {
+    "gzip": gzip.compress,
+    "gzip twice": lambda data: gzip.compress(gzip.compress(data)),
+    "gzip members": lambda data: gzip.compress(data[:100]) + gzip.compress(data[100:]),
+    "zstd": zstandard.ZstdCompressor().compress,
+    "zstd in gzip": lambda data: gzip.compress(zstandard.ZstdCompressor().compress(data)),
+    "UTF-8 with BOM": lambda data: b"\xef\xbb\xbf" + data,
+    "UTF-16 with BOM": lambda data: data.decode().encode("utf-16"),
+    "leading blank lines": lambda data: b"\r\n \n" + data,
+    "trailing bytes after gzip": lambda data: gzip.compress(data) + b"\0\0\0",
+}
+
+
+@pytest.mark.parametrize("wrapping", WRAPPINGS)
+@pytest.mark.parametrize("name", ["t.json", "t.json.gz", "t"])
+def test_content_decides_not_the_file_name(tmp_path: Path, wrapping: str, name: str) -> None:
+    expected = read(tmp_path, plain(), "reference.json")
+    found = read(tmp_path, WRAPPINGS[wrapping](plain()), name)
+    assert found.counts.events == 6
+    assert same_events(found, expected)
+    assert found.metadata == {"schemaVersion": 1, "deviceProperties": []}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        plain(indent=1),
+        plain(indent=4),
+        plain(separators=(",", ":")),
+        plain(dict(reversed(DOCUMENT.items()))),
+        plain().replace(b", ", b",\r\n"),
+        plain(DOCUMENT["traceEvents"]),
+        plain({"a": {"b": [{"x": 1}, {"y": 2}]}, **DOCUMENT, "z": [{"pg": 1}, {"pg": 2}]}),
+    ],
+    ids=["indent 1", "indent 4", "compact", "events last", "CRLF", "bare array", "nested metadata"],
+)
+def test_layout_and_key_order_do_not_matter(tmp_path: Path, data: bytes) -> None:
+    found = read(tmp_path, data)
+    assert same_events(found, read(tmp_path, plain(), "reference.json"))
+    assert not found.repairs.any
+
+
+def test_metadata_after_the_events_is_read(tmp_path: Path) -> None:
+    document = {**DOCUMENT, "traceName": "x.json", "displayTimeUnit": "ms"}
+    assert read(tmp_path, plain(document)).metadata["traceName"] == "x.json"
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 64, 300, 1000])
+def test_chunk_borders_do_not_matter(
+    tmp_path: Path, chunk_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tricky = {**OP, "name": 'a "}, {" b', "args": {"list": [{"x": [{"y": 1}, {"z": 2}]}] * 3}}
+    document = {"traceEvents": [OP, tricky, KERNEL, tricky] * 20}
+    expected = read(tmp_path, plain(document), "reference.json")
+    monkeypatch.setattr(split, "CHUNK_BYTES", chunk_bytes)
+    found = read(tmp_path, plain(document))
+    assert found.counts.events == 80
+    assert not found.repairs.any
+    assert same_events(found, expected)
+
+
+def test_one_event_may_be_megabytes_long(tmp_path: Path) -> None:
+    huge = {**OP, "args": {"text": "x" * 3_000_000, "list": [{"a": 1}, {"b": 2}] * 1000}}
+    found = read(tmp_path, plain({"traceEvents": [KERNEL, huge, KERNEL]}))
+    assert found.counts.events == 3
+    assert not found.repairs.any
+
+
+def test_unknown_events_and_arguments_are_carried(tmp_path: Path) -> None:
+    events = [
+        {**OP, "cat": "brand_new", "args": {"q": [1, {"deep": None}]}},
+        {**KERNEL, "args": {**KERNEL["args"], "future": {"a": 1}}},
+        {
+            "ph": "C",
+            "cat": "hardware_counters",
+            "name": "c",
+            "pid": "GPU 0",
+            "ts": 1,
+            "args": {"": 5},
+        },
+        {"ph": "Z", "name": "who knows"},
+        {},
+        17,
+    ]
+    found = read(tmp_path, plain({"traceEvents": events}))
+    assert found.counts.events == 5
+    assert found.counts.not_objects == 1
+    assert found.counts.without_phase == 1
+    other = found.frames["other"]
+    assert json.loads(other["extra"][0]) == {"q": [1, {"deep": None}]}
+    assert json.loads(other["extra"][1]) == {"": 5}
+    assert json.loads(found.frames["gpu_ops"]["extra"][0]) == {"future": {"a": 1}}
+
+
+def test_wrongly_typed_values_become_null_or_text_never_an_error(tmp_path: Path) -> None:
+    odd = {
+        "ph": "X",
+        "cat": "kernel",
+        "name": ["not", "text"],
+        "pid": None,
+        "tid": {"a": 1},
+        "ts": "1000.125",
+        "dur": "soon",
+        "args": {"device": "0", "correlation": -1, "grid": "8", "blocks per SM": "inf"},
+    }
+    frame = read(tmp_path, plain({"traceEvents": [KERNEL, odd, {**odd, "args": 3}]})).frames[
+        "gpu_ops"
+    ]
+    assert frame["start_ns"].to_list() == [1_000_125] * 3
+    assert frame["dur_ns"].to_list() == [2500, None, None]
+    assert frame["correlation"].to_list() == [11, None, None]
+
+
+def test_ids_are_exact_up_to_uint64(tmp_path: Path) -> None:
+    ids = [2**53 + 1, 2**63 + 1, 2**64 - 1]
+    events = [{**KERNEL, "args": {"correlation": i, "External id": i}} for i in ids]
+    frame = read(tmp_path, plain({"traceEvents": events})).frames["gpu_ops"]
+    assert frame["correlation"].to_list() == ids
+    assert frame["external_id"].to_list() == ids
+
+
+def test_epoch_times_keep_their_nanoseconds(tmp_path: Path) -> None:
+    texts = [f"17127434{i:08d}.{i:03d}" for i in range(400)]
+    body = ", ".join(json.dumps(KERNEL).replace("1000.125", text) for text in texts)
+    for tail in ("]}", '], "traceName": "t"}'):
+        found = read(tmp_path, b'{"traceEvents": [' + body.encode() + tail.encode())
+        expected = [int(Decimal(text) * 1000) for text in texts]
+        assert found.frames["gpu_ops"]["start_ns"].to_list() == expected
+
+
+@given(st.lists(st.integers(0, (1 << 43) * 1000 - 1), min_size=1))
+@settings(max_examples=300)
+def test_relative_times_are_exact(nanoseconds: list[int]) -> None:
+    microseconds = [float(f"{n // 1000}.{n % 1000:03d}") for n in nanoseconds]
+    assert to_ns(microseconds).to_list() == nanoseconds
+
+
+@given(st.lists(st.none() | st.booleans() | st.integers() | st.floats() | st.text()))
+def test_any_value_gives_nanoseconds_or_null(values: list[object]) -> None:
+    series = to_ns(values)
+    assert series.dtype == pl.Int64
+    assert len(series) == len(values)
+
+
+def test_many_distinct_names_are_spelt_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("analyze.trace.buffers.POOL_LIMIT", 50)
+    monkeypatch.setattr("analyze.trace.buffers.FLUSH_ROWS", 40)
+    names = [f"kernel_{i}" for i in range(500)]
+    events = [{**KERNEL, "name": name} for name in names]
+    found = read(tmp_path, plain({"traceEvents": events}))
+    assert found.frames["gpu_ops"]["name"].to_list() == names
+
+
+def test_legacy_export_without_categories(tmp_path: Path) -> None:
+    events = [
+        {"name": "aten::mm", "ph": "X", "ts": 1.5, "dur": 9, "tid": 1, "pid": "CPU functions"},
+        {"name": "sgemm", "ph": "X", "ts": 3, "dur": 4, "tid": 0, "pid": "CUDA functions"},
+    ]
+    found = read(tmp_path, plain(events))
+    assert found.frames["ops"].height == 1
+    assert found.frames["gpu_ops"].height == 1
+
+
+def test_missing_and_unreadable_paths(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="no such file"):
+        read_events(tmp_path / "missing.json")
+    with pytest.raises(TraceError, match="is a directory"):
+        read_events(tmp_path)
