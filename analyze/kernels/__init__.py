@@ -1,0 +1,1 @@
+"""What a kernel's name and launch tell: family, precision, matrix units, occupancy."""
