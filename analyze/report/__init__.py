@@ -1,0 +1,1 @@
+"""The result objects and one writer per format."""

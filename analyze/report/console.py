@@ -1,0 +1,44 @@
+"""The consoles that text reports are printed on: no markup, no guessing, no surprises."""
+
+import sys
+from io import StringIO
+
+from rich.console import Console
+
+DEFAULT_WIDTH = 100
+"""Width of text that goes to a file or a pipe, where no terminal says its own."""
+
+
+def buffer_console(*, width: int | None = None, color: bool = False) -> Console:
+    """Return a console that renders into memory; read it with ``console.file.getvalue()``.
+
+    Data is never interpreted: markup, emoji codes and highlighting are off.
+    """
+    return Console(
+        file=StringIO(),
+        width=width or terminal_width(),
+        force_terminal=color,
+        color_system="standard" if color else None,
+        no_color=not color,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        legacy_windows=False,
+    )
+
+
+def rendered(console: Console) -> str:
+    """Return what was printed on a :func:`buffer_console`, without trailing blanks."""
+    assert isinstance(console.file, StringIO)  # noqa: S101 - made by buffer_console
+    return "".join(line.rstrip() + "\n" for line in console.file.getvalue().splitlines())
+
+
+def terminal_width() -> int:
+    """Return the width of the terminal on standard output, or :data:`DEFAULT_WIDTH`."""
+    return Console().width if sys.stdout.isatty() else DEFAULT_WIDTH
+
+
+def wants_color() -> bool:
+    """Whether to colour standard output: a terminal, unless NO_COLOR; FORCE_COLOR forces it."""
+    console = Console()
+    return console.color_system is not None and not console.no_color

@@ -1,0 +1,114 @@
+"""Coverage and quality of a trace: what the numbers below it stand on."""
+
+from typing import Any
+
+import polars as pl
+
+from analyze.tables.build import Trace
+from analyze.tables.external_ids import external_id_mode
+from analyze.tables.trace_row import busiest_device
+from analyze.trace.families import PYTORCH_CATEGORIES
+
+_SKEW_NS = 5000
+"""GPU work that starts this much before its launch call shows two clocks that disagree."""
+
+_FLOW_PHASES = ("s", "f", "t")
+
+
+def coverage(trace: Trace) -> dict[str, Any]:
+    """Return what was recorded and how much of it could be linked; shares are 0 to 1."""
+    facts, row = trace.facts, trace.table("trace").row(0, named=True)
+    gpu_ops = facts.gpu_ops
+    launched = facts.api_calls.filter(pl.col("is_launch"))
+    device = busiest_device(trace)
+    owned = gpu_ops["op"].is_not_null().sum()
+    return {
+        "device": row["device_name"],
+        "compute_capability": row["compute_capability"],
+        "device_properties": device is not None,
+        "gpu_ops": gpu_ops.height,
+        "gpu_ops_linked": int(gpu_ops["linked"].sum()),
+        "gpu_ops_unlinked": int((~gpu_ops["linked"]).sum()),
+        "linked_share": row["linked_share"],
+        "unlinked_gpu_time_us": row["unlinked_gpu_us"],
+        "gpu_ops_with_op": int(owned),
+        "launches": launched.height,
+        "launches_with_gpu_work": int((launched["gpu_ops"] > 0).sum()),
+        "steps": row["steps"],
+        "forward_is": trace.forward_source,
+        "recorded": {
+            "gpu_work": row["has_gpu"],
+            "shapes": row["has_shapes"],
+            "stacks": row["has_stacks"],
+            "memory": row["has_memory"],
+        },
+        "options": sorted(trace.header.options),
+        "rank": row["rank"],
+        "world_size": row["world_size"],
+        "synthetic": row["synthetic"],
+    }
+
+
+def quality(trace: Trace) -> dict[str, Any]:
+    """Return how well the file could be read and what in it is odd."""
+    repairs, source, times = trace.repairs, trace.source, trace.clock.report
+    gpu_ops, ops = trace.facts.gpu_ops, trace.facts.ops
+    row = trace.table("trace").row(0, named=True)
+    return {
+        "text_bytes": source.text_bytes,
+        "file_bytes": source.file_bytes,
+        "compression": list(source.compression),
+        "form": trace.form,
+        "producer": trace.header.producer,
+        "valid_json": not repairs.any,
+        "truncated": row["truncated"],
+        "mended": dict(sorted(repairs.mended.items())),
+        "events_repaired": repairs.events_repaired,
+        "events_lost": repairs.events_lost,
+        "foreign_texts": repairs.foreign_texts,
+        "documents": repairs.documents,
+        "metadata_broken": repairs.metadata_broken,
+        "metadata_lost": list(repairs.metadata_lost),
+        "notes": list(source.notes),
+        "events_without_phase": trace.counts.without_phase,
+        "not_events": trace.counts.not_objects,
+        "categories": _categories(trace),
+        "unknown_categories": _unknown_categories(trace),
+        "times_missing": times.missing,
+        "times_negative": times.negative,
+        "times_impossible": times.impossible,
+        "times_zero": times.zero_start,
+        "external_id_is": external_id_mode(gpu_ops),
+        "gpu_before_launch": _before_launch(gpu_ops),
+        "stream_overlaps": _stream_overlaps(gpu_ops),
+        "unfinished_ops": int((~ops["finished"]).sum()),
+        "overhead_us": row["overhead_us"],
+    }
+
+
+def _categories(trace: Trace) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for (phase, category), count in trace.counts.categories.items():
+        name = f"{phase} {category}" if category is not None else phase
+        counts[name] = counts.get(name, 0) + count
+    return dict(sorted(counts.items()))
+
+
+def _unknown_categories(trace: Trace) -> list[str]:
+    written = {
+        category
+        for phase, category in trace.counts.categories
+        if category is not None and phase not in _FLOW_PHASES
+    }
+    known = PYTORCH_CATEGORIES | {"overhead"}
+    return sorted(category for category in written if category.lower() not in known)
+
+
+def _before_launch(gpu_ops: pl.DataFrame) -> int:
+    early = pl.col("start_ns") < pl.col("api_start_ns") - _SKEW_NS
+    return gpu_ops.filter(early).height
+
+
+def _stream_overlaps(gpu_ops: pl.DataFrame) -> int:
+    busy_until = pl.col("end_ns").cum_max().shift(1).over("device_label", "stream_label")
+    return gpu_ops.filter(pl.col("start_ns") < busy_until).height

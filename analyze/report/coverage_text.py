@@ -1,0 +1,125 @@
+"""Coverage and quality as the lines that open every text report."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from analyze.report.words import counted, duration, printable, share, size
+
+Data = Mapping[str, Any]
+
+
+def coverage_lines(coverage: Data, quality: Data) -> Iterator[tuple[str, str]]:
+    """Yield (label, sentence) pairs from the data of :mod:`analyze.report.coverage`."""
+    yield "device", _device(coverage)
+    yield "events", _events(quality)
+    yield "GPU work", _gpu_work(coverage)
+    yield "recorded", _recorded(coverage)
+    yield "forward", _forward(coverage)
+    for sentence in quality_sentences(coverage, quality):
+        yield "note", sentence
+
+
+def _device(coverage: Data) -> str:
+    if not coverage["recorded"]["gpu_work"]:
+        return "no GPU work recorded (CPU-only capture)"
+    name = printable(coverage["device"] or "unknown device")
+    capability = coverage["compute_capability"]
+    return f"{name} (compute capability {capability})" if capability else name
+
+
+def _events(quality: Data) -> str:
+    total = sum(quality["categories"].values())
+    layers = " in ".join(quality["compression"]) or "plain"
+    return f"{total:,} from {size(quality['text_bytes'])} of JSON ({layers}); {quality['producer']}"
+
+
+def _gpu_work(coverage: Data) -> str:
+    total = coverage["gpu_ops"]
+    if not total:
+        return "none"
+    linked = share(coverage["linked_share"])
+    sentence = f"{counted(total, 'GPU op')}, {linked} linked to a launch"
+    if coverage["gpu_ops_unlinked"]:
+        time = duration(coverage["unlinked_gpu_time_us"])
+        sentence += f"; {coverage['gpu_ops_unlinked']:,} ({time}) have no launch in the file"
+    return sentence
+
+
+def _recorded(coverage: Data) -> str:
+    parts = [name for name, there in coverage["recorded"].items() if there]
+    missing = [name for name, there in coverage["recorded"].items() if not there]
+    sentence = ", ".join(part.replace("_", " ") for part in parts) or "nothing"
+    return (
+        f"{sentence}; not {', '.join(m.replace('_', ' ') for m in missing)}"
+        if missing
+        else sentence
+    )
+
+
+def _forward(coverage: Data) -> str:
+    match coverage["forward_is"]:
+        case "trace":
+            return "the whole trace (no annotation, no ProfilerStep)"
+        case "ProfilerStep":
+            return f"a ProfilerStep ({counted(coverage['steps'], 'step')})"
+        case name:
+            return f"the annotation {printable(name)} ({counted(coverage['steps'], 'step')})"
+
+
+def quality_sentences(coverage: Data, quality: Data) -> Iterator[str]:
+    """Yield what a reader must know before believing a number; nothing for a clean trace."""
+    if coverage["synthetic"]:
+        yield "SYNTHETIC: the file says that it was made up, not recorded"
+    if quality["truncated"]:
+        yield "the file is cut short: totals are lower bounds"
+    yield from _repair_sentences(quality)
+    if quality["metadata_broken"]:
+        lost = ", ".join(printable(key) for key in quality["metadata_lost"]) or "nothing"
+        yield f"the metadata is not valid JSON; lost of it: {lost}"
+    if quality["documents"] > 1:
+        yield f"{quality['documents']} processes wrote into this one file"
+    yield from quality["notes"]
+    yield from _time_sentences(quality)
+    yield from _link_sentences(coverage, quality)
+    if quality["unknown_categories"]:
+        names = ", ".join(printable(name) for name in quality["unknown_categories"])
+        yield f"categories that are not known here were kept and not interpreted: {names}"
+
+
+def _repair_sentences(quality: Data) -> Iterator[str]:
+    if quality["mended"] or quality["events_repaired"]:
+        kinds = ", ".join(
+            f"{kind.replace('_', ' ')} x {count}" for kind, count in quality["mended"].items()
+        )
+        yield f"invalid JSON was repaired: {kinds or 'structure'}; nothing of it was lost"
+    if quality["events_lost"] or quality["foreign_texts"]:
+        lost = counted(quality["events_lost"], "event")
+        foreign = counted(quality["foreign_texts"], "piece")
+        yield f"{lost} could not be read; {foreign} of foreign text were passed over"
+
+
+def _time_sentences(quality: Data) -> Iterator[str]:
+    odd = [
+        (quality["times_missing"], "without a usable time"),
+        (quality["times_negative"], "with a negative duration"),
+        (quality["times_impossible"], "with an impossible duration"),
+        (quality["times_zero"], "dated 0"),
+    ]
+    words = [f"{counted(count, 'event')} {what}" for count, what in odd if count]
+    if words:
+        yield f"{', '.join(words)}: counted, but left out of times"
+
+
+def _link_sentences(coverage: Data, quality: Data) -> Iterator[str]:
+    if coverage["launches"] and not coverage["gpu_ops"]:
+        yield (
+            f"{counted(coverage['launches'], 'launch', 'launches')} but no GPU work: "
+            "the GPU side was not recorded; check CUPTI and its permissions"
+        )
+    if quality["gpu_before_launch"]:
+        yield (
+            f"{counted(quality['gpu_before_launch'], 'GPU op')} start before their launch: "
+            "the clocks disagree, do not trust launch delays"
+        )
+    if quality["unfinished_ops"]:
+        yield f"{counted(quality['unfinished_ops'], 'op')} did not end inside the window"

@@ -1,0 +1,170 @@
+"""The summary as text."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from analyze.kernels.display import shorten
+from analyze.report.console import buffer_console, rendered
+from analyze.report.coverage_text import coverage_lines
+from analyze.report.words import counted, duration, percentage, printable, share, size
+
+_TOP_FAMILIES = 6
+
+
+def render_summary(summary: Mapping[str, Any], *, color: bool = False) -> str:
+    """Return the text of a summary made by :func:`analyze.report.summary.summarise`."""
+    console = buffer_console(color=color)
+    console.print(Text(printable(summary["trace"]), style="bold"))
+    print_pairs(console, coverage_lines(summary["coverage"], summary["quality"]))
+    if summary["coverage"]["gpu_ops"]:
+        _print_devices(console, summary)
+        _print_copies(console, summary)
+        _print_kernels(console, summary)
+    print_pairs(console, _host_lines(summary))
+    _print_steps(console, summary)
+    return rendered(console)
+
+
+def print_pairs(console: Console, pairs: Iterable[tuple[str, str]]) -> None:
+    """Print labelled sentences, the labels in a column of their own."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, sentence in pairs:
+        grid.add_row(Text(f"  {label}"), Text(sentence))
+    console.print(grid)
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False)
+    for number, column in enumerate(columns):
+        table.add_column(Text(column), justify="left" if number == 0 else "right", overflow="fold")
+    return table
+
+
+def _print_devices(console: Console, summary: Mapping[str, Any]) -> None:
+    table = _table("\nGPU time", "device", "busy", "idle", "first to last", "busy share")
+    for device, busy in summary["gpu_busy_us"].items():
+        span = summary["gpu_span_us"][device]
+        busy_share = share(busy / span) if span else "unknown"
+        table.add_row(
+            Text(f"GPU {printable(device)}"),
+            duration(busy),
+            duration(span - busy),
+            duration(span),
+            busy_share,
+        )
+    console.print(table)
+
+
+def _print_copies(console: Console, summary: Mapping[str, Any]) -> None:
+    if not summary["memcpy"]:
+        return
+    table = _table("\nCopies", "memcpy", "count", "bytes", "time")
+    for name, copy in summary["memcpy"].items():
+        table.add_row(
+            Text(printable(name)),
+            f"{copy['count']:,}",
+            size(copy["bytes"]),
+            duration(copy["time_us"]),
+        )
+    console.print(table)
+
+
+def _print_kernels(console: Console, summary: Mapping[str, Any]) -> None:
+    total = summary["kernel_time_us"]
+    title = f"\nTop kernels ({summary['distinct_kernels']:,} names, {duration(total)} in all)"
+    table = _table(title, "kernel", "count", "time", "share")
+    for kernel in summary["top5_kernels"]:
+        table.add_row(
+            Text(printable(shorten(kernel["name"] or "unknown"))),
+            f"{kernel['count']:,}",
+            duration(kernel["time_us"]),
+            share(kernel["time_us"] / total) if total else "unknown",
+        )
+    console.print(table)
+    _print_split(console, "\nKernel families", summary["families"][:_TOP_FAMILIES], total, "family")
+    _print_split(
+        console,
+        "\nPrecision of matrix products, convolutions and attention",
+        [{**row, "path": _path(row)} for row in summary["precision"]],
+        total,
+        "path",
+    )
+
+
+def _path(row: Mapping[str, Any]) -> str:
+    cores = {True: "tensor cores", False: "no tensor cores", None: "cores unknown"}
+    return f"{row['precision']}, {cores[row['tensor_core']]}"
+
+
+def _print_split(
+    console: Console, title: str, rows: list[dict[str, Any]], total: float, key: str
+) -> None:
+    if not rows:
+        return
+    table = _table(title, key, "count", "time", "share of kernel time")
+    for row in rows:
+        part = share(row["time_us"] / total) if total else "unknown"
+        table.add_row(Text(row[key]), f"{row['count']:,}", duration(row["time_us"]), part)
+    console.print(table)
+
+
+def _host_lines(summary: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    yield "", ""
+    yield "CPU ops", f"{summary['cpu_ops']:,}"
+    launches = ", ".join(f"{printable(n)} x {c:,}" for n, c in summary["launches"].items())
+    yield "launches", launches or "none"
+    syncs = ", ".join(
+        f"{printable(n)} x {s['count']:,} ({duration(s['time_us'])})"
+        for n, s in summary["sync_calls"].items()
+    )
+    yield "syncs", syncs or "none"
+    occupancy = summary["occupancy"]
+    if occupancy["n"]:
+        yield "occupancy", _occupancy_sentence(occupancy)
+
+
+def _occupancy_sentence(occupancy: Mapping[str, Any]) -> str:
+    sentence = (
+        f"reported {percentage(occupancy['min'])} to {percentage(occupancy['max'])},"
+        f" median {percentage(occupancy['median'])}; {occupancy['zeros']:,} zeros"
+    )
+    misreported = occupancy["zeros_with_shared_memory_over_49152"]
+    if misreported:
+        sentence += (
+            f", {misreported:,} of them only because the block uses more than 48 KiB"
+            " of shared memory"
+        )
+    return sentence
+
+
+def _print_steps(console: Console, summary: Mapping[str, Any]) -> None:
+    steps = summary["steps"]
+    if not steps:
+        return
+    table = _table(
+        f"\n{counted(len(steps), 'ProfilerStep')}",
+        "step",
+        "CPU",
+        "GPU busy",
+        "GPU ops",
+        "kernels",
+        "copies",
+        "launches",
+        "syncs",
+    )
+    for step in steps:
+        label = f"#{step['index']}" + (" (first)" if step["first"] else "")
+        counts = (step[key] for key in ("gpu_ops", "kernels", "copies", "launches", "syncs"))
+        table.add_row(
+            Text(label),
+            duration(step["cpu_us"]),
+            duration(step["gpu_busy_us"]),
+            *(f"{count:,}" for count in counts),
+        )
+    console.print(table)

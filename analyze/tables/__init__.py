@@ -1,0 +1,1 @@
+"""From events to facts: the documented tables that rules are written against."""

@@ -1,0 +1,356 @@
+"""The one declaration of every table and column that rules, reports and notebooks may use.
+
+From it come the frames' schemas, ``analyze columns``, the type check of rules and the reference
+documentation. Times are float microseconds relative to the trace start; sizes are bytes; shares are
+0 to 1; null is unknown.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+import polars as pl
+
+
+class Need(Enum):
+    """What a trace must hold for a column to be known; the value says how to get it."""
+
+    GPU = "no GPU work was recorded: capture with ProfilerActivity.CUDA on a GPU"
+    SHAPES = "input shapes and dtypes were not recorded: capture with record_shapes=True"
+    STACKS = "Python stacks were not recorded: capture with with_stack=True"
+    OPS = "no CPU ops were recorded: capture with ProfilerActivity.CPU"
+    LAUNCHES = "no launch calls were recorded beside the GPU work"
+    DEVICE_PROPERTIES = "the file holds no usable device properties"
+    OCCUPANCY = "the profiler reported no occupancy (AMD, or torch before 1.9)"
+    STEPS = "no ProfilerStep was recorded: give the profiler a schedule and call step()"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One documented column.
+
+    Attributes:
+        name: as rules write it.
+        dtype: polars dtype of the published column.
+        meaning: one sentence.
+        unit: ``us``, ``bytes``, ``GB/s``, ``%`` or empty.
+        needs: what the trace must hold; null values alone do not prove that it is missing.
+    """
+
+    name: str
+    dtype: type[pl.DataType]
+    meaning: str
+    unit: str = ""
+    needs: Need | None = None
+
+    @property
+    def stored(self) -> str:
+        """Name of the frame column behind it: times are kept in integer nanoseconds."""
+        return f"{self.name.removesuffix('_us')}_ns" if self.unit == "us" else self.name
+
+
+@dataclass(frozen=True)
+class Table:
+    """One documented table, or a view of one.
+
+    Attributes:
+        name: as rules write it.
+        meaning: what a row is.
+        columns: in order.
+        base: the table a view is taken from.
+        condition: which of its rows the view keeps.
+        needs: what the trace must hold for the table to have rows.
+    """
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+    base: str | None = None
+    condition: pl.Expr | None = None
+    needs: Need | None = None
+
+    @property
+    def schema(self) -> dict[str, type[pl.DataType]]:
+        """Column name to dtype."""
+        return {column.name: column.dtype for column in self.columns}
+
+    def column(self, name: str) -> Column | None:
+        """Return a column by name, or None."""
+        return next((column for column in self.columns if column.name == name), None)
+
+
+def publish(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
+    """Return the documented columns of a frame that holds nanoseconds and helper columns."""
+    return frame.select(
+        (pl.col(column.stored) / 1000 if column.unit == "us" else pl.col(column.name))
+        .cast(column.dtype)
+        .alias(column.name)
+        for column in table.columns
+    )
+
+
+_TEXT, _INT, _FLOAT, _FLAG = pl.String, pl.Int64, pl.Float64, pl.Boolean
+
+_START = Column("start_us", _FLOAT, "Start, from the trace start", "us")
+_DURATION = Column("dur_us", _FLOAT, "Duration", "us")
+_REGION = Column("region", _TEXT, "Innermost record_function annotation around it")
+_FORWARD = Column("forward", _INT, "Index of the forward it belongs to; null outside any")
+_STEP = Column("step", _INT, "Number of the ProfilerStep it belongs to; null outside any")
+_SOURCE = Column(
+    "source", _TEXT, "The user's own source line, file:line as recorded", needs=Need.STACKS
+)
+_PHASE = Column("phase", _TEXT, "forward, backward, optimizer or other")
+
+GPU_OPS = Table(
+    "gpu_ops",
+    "One kernel, memcpy or memset on a GPU",
+    (
+        Column("kind", _TEXT, "kernel, memcpy or memset"),
+        Column("name", _TEXT, "Name as the profiler wrote it"),
+        Column("short_name", _TEXT, "Name without template and call arguments"),
+        Column("family", _TEXT, "What the kernel does, from its name; null when unknown"),
+        Column(
+            "precision",
+            _TEXT,
+            "Type that is multiplied, from the name: fp64 fp32 tf32 fp16 bf16 fp8 fp4 int8 complex"
+            " other; null when the name does not tell",
+        ),
+        Column(
+            "tensor_core", _FLAG, "Runs on matrix units, from the name; null when it does not tell"
+        ),
+        Column("copy_kind", _TEXT, "Of a memcpy: HtoD, DtoH, DtoD, PtoP, HtoH or as written"),
+        Column(
+            "src_memory", _TEXT, "Memory read by a memcpy: pageable pinned device managed array"
+        ),
+        Column("dst_memory", _TEXT, "Memory written by a memcpy"),
+        Column("bytes", _INT, "Bytes copied or set", "bytes"),
+        Column("bandwidth_gbps", _FLOAT, "bytes / duration, decimal GB", "GB/s"),
+        Column("device", _INT, "Device ordinal"),
+        Column("stream", _INT, "Stream id of the profiler; a label, not an order"),
+        _START,
+        _DURATION,
+        Column(
+            "gap_before_us",
+            _FLOAT,
+            "Time the device had nothing to do before it; null for the first work",
+            "us",
+        ),
+        Column("blocks", _INT, "Blocks in the grid"),
+        Column("threads_per_block", _INT, "Threads in a block"),
+        Column("registers_per_thread", _INT, "Registers a thread was given"),
+        Column("shared_memory_bytes", _INT, "Static and dynamic shared memory of a block", "bytes"),
+        Column("blocks_per_sm", _FLOAT, "Blocks in the grid / SMs; not how many are resident"),
+        Column(
+            "waves",
+            _FLOAT,
+            "Blocks in the grid / blocks resident on the whole device at a time",
+            needs=Need.DEVICE_PROPERTIES,
+        ),
+        Column(
+            "occupancy_reported",
+            _FLOAT,
+            "est. achieved occupancy as Kineto wrote it; it is 0 for every block with more than"
+            " 48 KiB of shared memory",
+            "%",
+            Need.OCCUPANCY,
+        ),
+        Column(
+            "occupancy",
+            _FLOAT,
+            "The same quantity recomputed with the opt-in shared memory limit: resident warps,"
+            " capped by the grid, as a share of the SM's",
+            "%",
+            Need.DEVICE_PROPERTIES,
+        ),
+        Column(
+            "occupancy_limiter",
+            _TEXT,
+            "What bounds it: registers, shared_memory, warps, blocks or grid; ties joined by |",
+            needs=Need.DEVICE_PROPERTIES,
+        ),
+        Column("graph_id", _INT, "CUDA graph it was replayed from; 0 or null for none"),
+        Column("api", _TEXT, "Runtime or driver call that launched it", needs=Need.LAUNCHES),
+        Column("api_dur_us", _FLOAT, "Duration of that call", "us", Need.LAUNCHES),
+        Column(
+            "queue_delay_us",
+            _FLOAT,
+            "From the return of that call to the start on the GPU, at least 0",
+            "us",
+            Need.LAUNCHES,
+        ),
+        Column("op", _TEXT, "Innermost op around the launch", needs=Need.OPS),
+        Column("op_chain", _TEXT, "Ops around the launch, root to leaf, joined by ' > '"),
+        Column("root_op", _TEXT, "Outermost op around the launch", needs=Need.OPS),
+        Column("op_dtype", _TEXT, "dtype of the op's inputs", needs=Need.SHAPES),
+        Column(
+            "root_dtype",
+            _TEXT,
+            "dtype of the inputs of the outermost op that recorded any",
+            needs=Need.SHAPES,
+        ),
+        Column("op_shapes", _TEXT, "Shapes of the op's inputs, as JSON", needs=Need.SHAPES),
+        _SOURCE,
+        _REGION,
+        _FORWARD,
+        _STEP,
+        _PHASE,
+        Column("linked", _FLAG, "The call that launched it is in the file"),
+    ),
+    needs=Need.GPU,
+)
+
+OPS = Table(
+    "ops",
+    "One CPU op, as torch's key_averages() counts them",
+    (
+        Column("name", _TEXT, "Name of the op"),
+        _START,
+        _DURATION,
+        Column("self_us", _FLOAT, "Duration without the ops and annotations inside it", "us"),
+        Column("device_us", _FLOAT, "GPU work it and its descendants launched, summed", "us"),
+        Column("own_device_us", _FLOAT, "GPU work it launched itself, summed", "us"),
+        Column("gpu_ops", _INT, "GPU ops it and its descendants launched"),
+        Column("own_gpu_ops", _INT, "GPU ops it launched itself"),
+        Column("parent", _TEXT, "Op or annotation directly around it"),
+        Column("op_chain", _TEXT, "Ops from the root to this one, joined by ' > '"),
+        Column("root_op", _TEXT, "Outermost op around it"),
+        Column("depth", _INT, "Ops around it"),
+        Column("pid", _TEXT, "Process"),
+        Column("tid", _TEXT, "Thread"),
+        Column("dtype", _TEXT, "dtype of its inputs", needs=Need.SHAPES),
+        Column("shapes", _TEXT, "Shapes of its inputs, as JSON", needs=Need.SHAPES),
+        _PHASE,
+        _SOURCE,
+        _REGION,
+        _FORWARD,
+        _STEP,
+        Column("finished", _FLAG, "It ended inside the recorded window"),
+    ),
+    needs=Need.OPS,
+)
+
+API_CALLS = Table(
+    "api_calls",
+    "One call of the GPU runtime or driver",
+    (
+        Column("name", _TEXT, "Name of the call"),
+        _START,
+        _DURATION,
+        Column("tid", _TEXT, "Thread"),
+        Column("gpu_ops", _INT, "GPU ops it caused"),
+        Column("queue_delay_us", _FLOAT, "From its return to the start of the first of them", "us"),
+        Column("is_launch", _FLAG, "It launches a kernel or a graph"),
+        Column("is_sync", _FLAG, "It returns only when the GPU has caught up"),
+        Column("blocking", _FLAG, "It made the host wait: a sync, or a copy of pageable memory"),
+        Column("op", _TEXT, "Innermost op around it", needs=Need.OPS),
+        Column("op_chain", _TEXT, "Ops around it, root to leaf, joined by ' > '"),
+        _SOURCE,
+        _REGION,
+        _FORWARD,
+        _STEP,
+        Column("profiler_own", _FLAG, "The profiler's own synchronisation when it stops"),
+    ),
+    needs=Need.LAUNCHES,
+)
+
+_GPU_AMOUNTS = (
+    Column("gpu_busy_us", _FLOAT, "GPU work launched in it: length of the union", "us"),
+    Column("gpu_sum_us", _FLOAT, "The same, durations summed", "us"),
+    Column("gpu_ops", _INT, "Kernels, copies and sets launched in it"),
+    Column("kernels", _INT, "Kernels launched in it"),
+    Column("copies", _INT, "Memory copies launched in it"),
+)
+
+REGIONS = Table(
+    "regions",
+    "One record_function annotation",
+    (
+        Column("name", _TEXT, "Name of the annotation"),
+        _START,
+        _DURATION,
+        *_GPU_AMOUNTS,
+        Column("syncs", _INT, "Synchronising calls made in it"),
+        Column("backward_gpu_busy_us", _FLOAT, "Backward work started in it: union", "us"),
+        Column("backward_gpu_sum_us", _FLOAT, "The same, summed", "us"),
+        Column("backward_gpu_ops", _INT, "Kernels, copies and sets of that backward work"),
+        Column("backward_kernels", _INT, "Kernels of it"),
+        Column("backward_copies", _INT, "Copies of it"),
+    ),
+)
+
+_UNIT = (
+    Column("index", _INT, "Position; of a step, the number after ProfilerStep#"),
+    _START,
+    Column("cpu_us", _FLOAT, "Duration on the CPU", "us"),
+    Column("period_us", _FLOAT, "To the start of the next one", "us"),
+    *_GPU_AMOUNTS,
+    Column("gpu_span_us", _FLOAT, "First start to last end of its GPU work", "us"),
+    Column("launches", _INT, "Kernel and graph launches in it"),
+    Column("syncs", _INT, "Synchronising calls in it"),
+    Column("op_self_us", _FLOAT, "CPU self time of all ops in it", "us"),
+)
+FORWARDS = Table("forwards", "One forward, the unit of most rules", _UNIT)
+STEPS = Table(
+    "steps",
+    "One ProfilerStep",
+    (*_UNIT, Column("first", _FLAG, "The first recorded step, with its warm-up effects")),
+    needs=Need.STEPS,
+)
+
+TRACE = Table(
+    "trace",
+    "The whole trace, one row",
+    (
+        Column("device_name", _TEXT, "Name of the device that did the most work"),
+        Column(
+            "compute_capability", _FLOAT, "Of that device, e.g. 8.0", needs=Need.DEVICE_PROPERTIES
+        ),
+        Column("sm_count", _INT, "Streaming multiprocessors (compute units) of that device"),
+        Column("vendor", _TEXT, "nvidia, amd, intel or other"),
+        Column("variant", _TEXT, "Attention variant that capture recorded"),
+        Column("dtype", _TEXT, "Commonest floating dtype of op inputs", needs=Need.SHAPES),
+        Column("world_size", _INT, "Ranks of the job"),
+        Column("rank", _INT, "Rank of this process"),
+        Column("has_gpu", _FLAG, "GPU work was recorded"),
+        Column("has_shapes", _FLAG, "Input shapes and dtypes were recorded"),
+        Column("has_stacks", _FLAG, "Python stacks were recorded"),
+        Column("has_memory", _FLAG, "Memory events were recorded"),
+        Column("linked_share", _FLOAT, "Share of the GPU ops whose launch is in the file"),
+        Column("unlinked_gpu_us", _FLOAT, "GPU time of the others, summed", "us"),
+        Column("steps", _INT, "ProfilerSteps recorded"),
+        Column("gpu_busy_us", _FLOAT, "GPU busy time: union on each device, added up", "us"),
+        Column("gpu_span_us", _FLOAT, "First start to last end on each device, added up", "us"),
+        Column("launch_median_us", _FLOAT, "Median duration of the launch calls", "us"),
+        Column("op_self_us", _FLOAT, "CPU self time of all ops", "us"),
+        Column("overhead_us", _FLOAT, "The profiler's own recorded overhead", "us"),
+        Column("truncated", _FLAG, "The file ends before its event list does"),
+        Column("synthetic", _FLAG, "The file says that it is made up, not recorded"),
+    ),
+)
+
+
+def _view(name: str, meaning: str, base: Table, condition: pl.Expr) -> Table:
+    return Table(name, meaning, base.columns, base.name, condition, base.needs)
+
+
+_ALL = (
+    GPU_OPS,
+    _view("kernels", "The kernels of gpu_ops", GPU_OPS, pl.col("kind") == "kernel"),
+    _view("copies", "The memory copies of gpu_ops", GPU_OPS, pl.col("kind") == "memcpy"),
+    OPS,
+    API_CALLS,
+    _view("launches", "The launches of api_calls", API_CALLS, pl.col("is_launch")),
+    _view(
+        "syncs",
+        "The synchronising calls of api_calls, without the profiler's own",
+        API_CALLS,
+        pl.col("is_sync") & ~pl.col("profiler_own"),
+    ),
+    REGIONS,
+    FORWARDS,
+    STEPS,
+    TRACE,
+)
+
+TABLES: Mapping[str, Table] = {table.name: table for table in _ALL}
+"""Every table and view by name."""

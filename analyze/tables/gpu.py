@@ -1,0 +1,263 @@
+"""GPU work: what each kernel, memcpy and memset is, and which call, op and unit it belongs to."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import orjson
+import polars as pl
+
+from analyze.kernels.classify import classify
+from analyze.kernels.device import DeviceLimits
+from analyze.kernels.occupancy import occupancy
+from analyze.tables.api import GRAPH_LAUNCH_PATTERN
+from analyze.tables.external_ids import op_rows_by_external_id
+from analyze.tables.header import Header
+from analyze.tables.host import Host
+from analyze.trace.families import MEMCPY_CATEGORIES, MEMSET_CATEGORIES
+
+MAX_CLASSIFIED_NAMES = 20_000
+"""Real traces hold 30 to 300 distinct kernel names; a name costs about 0.1 ms."""
+
+_COPY_NAME = r"(?i)^Memcpy (\S+) \((.+?) -> (.+?)\)"
+_MEMORY_KINDS = {
+    "pageable": "pageable",
+    "pinned": "pinned",
+    "device": "device",
+    "device static": "device",
+    "managed": "managed",
+    "managed static": "managed",
+    "array": "array",
+}
+_COPY_KINDS = ("HtoD", "DtoH", "DtoD", "PtoP", "HtoH")
+
+
+def build_gpu_ops(
+    events: pl.DataFrame,
+    calls: pl.DataFrame,
+    host: Host,
+    header: Header,
+) -> pl.DataFrame:
+    """Return the GPU work of a trace in the order of its start times.
+
+    Args:
+        events: the ``gpu_ops`` family frame.
+        calls: the result of ``build_api_calls``.
+        host: the ops and annotations.
+        header: device properties and vendor of the trace.
+    """
+    device = pl.coalesce("device", "pid")
+    frame = events.with_columns(
+        device_label=device,
+        device=device.cast(pl.Int64, strict=False),
+        stream_label=pl.col("stream"),
+        stream=pl.col("stream").cast(pl.Int64, strict=False),
+        end_ns=pl.col("start_ns") + pl.col("dur_ns"),
+        kind=_kind(),
+    ).sort("start_ns", nulls_last=True, maintain_order=True)
+    frame = _add_name_facts(frame)
+    if header.vendor != "nvidia":
+        frame = _without_cuda_core_claims(frame)
+    frame = _add_copy_facts(frame)
+    frame = _add_launch_facts(frame, header.devices)
+    frame = _add_owners(frame, calls, host)
+    return frame.with_columns(gap_before_ns=_gap_before())
+
+
+def _kind() -> pl.Expr:
+    category = pl.col("cat").str.to_lowercase()
+    name = pl.col("name")
+    is_copy = category.is_in(list(MEMCPY_CATEGORIES)) | (
+        category.is_null() & name.str.starts_with("Memcpy")
+    )
+    is_set = category.is_in(list(MEMSET_CATEGORIES)) | (
+        category.is_null() & name.str.starts_with("Memset")
+    )
+    return (
+        pl.when(is_copy)
+        .then(pl.lit("memcpy"))
+        .when(is_set)
+        .then(pl.lit("memset"))
+        .otherwise(pl.lit("kernel"))
+    )
+
+
+def _add_name_facts(frame: pl.DataFrame) -> pl.DataFrame:
+    """Join what the kernel's name says, found once per distinct name.
+
+    Beyond ``MAX_CLASSIFIED_NAMES`` names the rest stays unknown; the costliest come first.
+    """
+    by_time = (
+        frame.filter((pl.col("kind") == "kernel") & pl.col("name").is_not_null())
+        .group_by("name")
+        .agg(pl.col("dur_ns").sum())
+        .sort("dur_ns", "name", descending=[True, False])
+    )
+    kernel_names = by_time["name"].head(MAX_CLASSIFIED_NAMES)
+    facts = [classify(name) for name in kernel_names]
+    columns = {
+        "kind": pl.Series(["kernel"] * len(facts), dtype=pl.String),
+        "name": kernel_names,
+        "short_name": pl.Series([fact.short_name for fact in facts], dtype=pl.String),
+        "family": pl.Series([fact.family for fact in facts], dtype=pl.String),
+        "precision": pl.Series([fact.precision for fact in facts], dtype=pl.String),
+        "tensor_core": pl.Series([fact.tensor_core for fact in facts], dtype=pl.Boolean),
+    }
+    joined = frame.join(
+        pl.DataFrame(columns), on=["kind", "name"], how="left", maintain_order="left"
+    )
+    return joined.with_columns(short_name=pl.coalesce("short_name", "name"))
+
+
+def _without_cuda_core_claims(frame: pl.DataFrame) -> pl.DataFrame:
+    """Take "no tensor cores" as unknown: the names that say it are NVIDIA's."""
+    return frame.with_columns(tensor_core=pl.when("tensor_core").then(pl.lit(value=True)))
+
+
+def _add_copy_facts(frame: pl.DataFrame) -> pl.DataFrame:
+    parts = pl.col("name").str.extract_groups(_COPY_NAME)
+    copy_kind = parts.struct.field("1")
+    kinds = {kind.lower(): kind for kind in _COPY_KINDS}
+
+    def memory(group: str) -> pl.Expr:
+        return (
+            parts.struct.field(group)
+            .str.to_lowercase()
+            .replace_strict(_MEMORY_KINDS, default=None, return_dtype=pl.String)
+        )
+
+    is_copy = pl.col("kind") == "memcpy"
+    return frame.with_columns(
+        copy_kind=pl.when(is_copy).then(
+            copy_kind.str.to_lowercase().replace_strict(kinds, default=copy_kind)
+        ),
+        src_memory=pl.when(is_copy).then(memory("2")),
+        dst_memory=pl.when(is_copy).then(memory("3")),
+        bandwidth_gbps=pl.when(pl.col("dur_ns") > 0).then(pl.col("bytes") / pl.col("dur_ns")),
+    )
+
+
+class _LaunchFacts(NamedTuple):
+    blocks: int | None
+    threads_per_block: int | None
+    occupancy: float | None
+    occupancy_limiter: str | None
+    waves: float | None
+
+
+_LAUNCH_KEYS = ["device", "grid", "block", "registers_per_thread", "shared_memory_bytes"]
+
+
+def _add_launch_facts(frame: pl.DataFrame, devices: Mapping[int, DeviceLimits]) -> pl.DataFrame:
+    """Join the launch configuration's facts, computed once per distinct configuration."""
+    configurations = frame.filter(pl.col("grid").is_not_null()).select(_LAUNCH_KEYS).unique()
+    facts = [
+        _launch_facts(devices.get(device), grid, block, registers, shared_memory)
+        for device, grid, block, registers, shared_memory in configurations.iter_rows()
+    ]
+    computed = pl.DataFrame(
+        facts,
+        schema={
+            "blocks": pl.Int64,
+            "threads_per_block": pl.Int64,
+            "occupancy": pl.Float64,
+            "occupancy_limiter": pl.String,
+            "waves": pl.Float64,
+        },
+        orient="row",
+    )
+    joined = frame.join(
+        pl.concat([configurations, computed], how="horizontal"),
+        on=_LAUNCH_KEYS,
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    )
+    known = pl.col("occupancy_reported") >= 0
+    sm_counts = {ordinal: limits.sm_count for ordinal, limits in devices.items()}
+    blocks_per_sm = pl.col("blocks") / pl.col("device").replace_strict(
+        sm_counts, default=None, return_dtype=pl.Int64
+    )
+    return joined.with_columns(
+        occupancy_written=pl.col("occupancy_reported"),
+        occupancy_reported=pl.when(known).then("occupancy_reported"),
+        blocks_per_sm=pl.coalesce(
+            blocks_per_sm, pl.when(pl.col("blocks_per_sm").is_finite()).then("blocks_per_sm")
+        ),
+    )
+
+
+def _launch_facts(
+    device: DeviceLimits | None,
+    grid: str | None,
+    block: str | None,
+    registers: int | None,
+    shared_memory: int | None,
+) -> _LaunchFacts:
+    blocks, threads = _product(grid), _product(block)
+    result = None
+    if device and blocks and threads and registers is not None and shared_memory is not None:
+        result = occupancy(
+            device,
+            threads_per_block=threads,
+            registers_per_thread=registers,
+            shared_memory_bytes=shared_memory,
+            blocks=blocks,
+        )
+    if result is None:
+        return _LaunchFacts(blocks, threads, None, None, None)
+    return _LaunchFacts(blocks, threads, result.achievable, result.limiter, result.waves)
+
+
+def _product(dimensions: str | None) -> int | None:
+    """Multiply ``[x, y, z]``; null for zeros (some ROCm traces) and for anything else."""
+    if dimensions is None:
+        return None
+    values = orjson.loads(dimensions)
+    if not isinstance(values, list) or not all(type(v) is int and v > 0 for v in values):
+        return None
+    product = 1
+    for value in values:
+        product *= value
+    return product if values and product < 1 << 62 else None
+
+
+def _add_owners(frame: pl.DataFrame, calls: pl.DataFrame, host: Host) -> pl.DataFrame:
+    """Link each GPU event to its API call by correlation, and to the op around that call.
+
+    Where the file has no such call, or the call's thread has no ops, the External id serves, if it
+    can be trusted.
+    """
+    linkable = calls.filter(pl.col("correlation") > 0).unique("correlation", keep="first")
+    links = linkable.select(
+        "correlation",
+        "api_row",
+        "op_row",
+        "region_row",
+        "phase",
+        "lane",
+        "is_launch",
+        api_start_ns="start_ns",
+        api_end_ns="end_ns",
+        api="name",
+        is_graph_launch=pl.col("name").str.contains(GRAPH_LAUNCH_PATTERN),
+    )
+    frame = frame.join(links, on="correlation", how="left", maintain_order="left")
+    fallback = op_rows_by_external_id(frame, host)
+    nodes = host.nodes
+    owner = pl.coalesce("op_row", pl.Series("external_op_row", fallback))
+    frame = frame.with_columns(
+        linked=pl.col("api_row").is_not_null(), op_by_external_id=owner != pl.col("op_row")
+    ).with_columns(op_row=owner)
+    op_row = frame["op_row"]
+    return frame.with_columns(
+        region_row=pl.coalesce("region_row", nodes["region_row"].gather(op_row)),
+        phase=pl.coalesce("phase", nodes["phase"].gather(op_row)).fill_null("other"),
+        api_dur_ns=pl.col("api_end_ns") - pl.col("api_start_ns"),
+        queue_delay_ns=(pl.col("start_ns") - pl.col("api_end_ns")).clip(0),
+    )
+
+
+def _gap_before() -> pl.Expr:
+    """Return how long the device had nothing to do before this work; null for its first work."""
+    busy_until = pl.col("end_ns").cum_max().shift(1).over("device_label")
+    return (pl.col("start_ns") - busy_until).clip(0)

@@ -1,0 +1,121 @@
+"""What the file says about itself: device, options, versions, ranks, producer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from analyze.kernels.device import DeviceLimits
+from analyze.trace.reader import TraceEvents
+
+_OPTIONS = ("record_shapes", "with_stack", "profile_memory", "with_modules", "with_flops")
+
+
+@dataclass(frozen=True)
+class Header:
+    """Facts of the file's metadata and of the features its events show.
+
+    Attributes:
+        devices: device properties by ordinal, implausible values already replaced or dropped.
+        vendor: ``nvidia``, ``amd``, ``intel``, ``other`` or null, from properties, metadata and API
+            names.
+        options: profiler options the file says were on. Older producers do not write them.
+        rank: this process's rank, when torch.distributed was initialised.
+        world_size: likewise.
+        variant: the attention variant that ``capture`` recorded in the metadata, if any.
+        synthetic: the file says that it is made up.
+        producer: the range of torch versions whose features the file shows.
+        versions: CUDA, CUPTI, HIP and ROCm versions as written.
+        trace_name: the path the profiler exported to.
+    """
+
+    devices: Mapping[int, DeviceLimits]
+    vendor: str | None
+    options: frozenset[str]
+    rank: int | None
+    world_size: int | None
+    variant: str | None
+    synthetic: bool
+    producer: str
+    versions: Mapping[str, Any] = field(default_factory=dict)
+    trace_name: str | None = None
+
+
+def read_header(events: TraceEvents) -> Header:
+    """Collect the header facts of a trace."""
+    metadata = events.metadata
+    devices = _devices(metadata)
+    distributed = metadata.get("distributedInfo")
+    distributed = distributed if isinstance(distributed, dict) else {}
+    return Header(
+        devices=devices,
+        vendor=_vendor(devices, events),
+        options=frozenset(name for name in _OPTIONS if metadata.get(name)),
+        rank=_integer(distributed.get("rank")),
+        world_size=_integer(distributed.get("world_size")),
+        variant=_variant(metadata),
+        synthetic=metadata.get("synthetic") is True,
+        producer=_producer(events),
+        versions={name: metadata[name] for name in metadata if name.endswith("_version")},
+        trace_name=_text(metadata.get("traceName")),
+    )
+
+
+def _devices(metadata: Mapping[str, Any]) -> dict[int, DeviceLimits]:
+    properties = metadata.get("deviceProperties") or metadata.get("computeProperties") or []
+    devices: dict[int, DeviceLimits] = {}
+    for position, entry in enumerate(properties if isinstance(properties, list) else []):
+        if isinstance(entry, dict):
+            ordinal = _integer(entry.get("id"))
+            limits = DeviceLimits.from_properties(entry)
+            devices[position if ordinal is None else ordinal] = limits
+    return devices
+
+
+def _vendor(devices: Mapping[int, DeviceLimits], events: TraceEvents) -> str | None:
+    if "hip_runtime_version" in events.metadata or _calls_hip(events):
+        return "amd"
+    named = next((device.vendor for device in devices.values() if device.vendor), None)
+    if named:
+        return named
+    cuda = {"cuda_runtime_version", "cuda_driver_version"} & set(events.metadata)
+    return "nvidia" if cuda or _calls_cuda(events) else None
+
+
+def _calls_hip(events: TraceEvents) -> bool:
+    return bool(events.frames["api_calls"]["name"].str.starts_with("hip").any())
+
+
+def _calls_cuda(events: TraceEvents) -> bool:
+    return bool(events.frames["api_calls"]["name"].str.starts_with("cuda").any())
+
+
+def _variant(metadata: Mapping[str, Any]) -> str | None:
+    capture = metadata.get("kinetolint_capture")
+    named = capture.get("variant") if isinstance(capture, dict) else None
+    return _text(named) or _text(metadata.get("variant"))
+
+
+def _producer(events: TraceEvents) -> str:
+    """Name the newest feature present; the file does not carry torch's version."""
+    ops, metadata = events.frames["ops"], events.metadata
+    categories = {category for _, category in events.counts.categories}
+    features = (
+        ("graph node ids or host name (torch >= 2.12)", "host_name" in metadata),
+        ("trace_id (torch >= 2.6)", "trace_id" in metadata),
+        ("baseTimeNanoseconds (torch >= 2.4)", "baseTimeNanoseconds" in metadata),
+        ("Concrete Inputs (torch >= 2.1)", ops["concrete_inputs"].is_not_null().any()),
+        ("category ac2g (torch >= 2.0)", "ac2g" in categories),
+        ("category async_cpu_to_gpu (torch 1.13)", "async_cpu_to_gpu" in categories),
+        ("category kernel (torch >= 1.13)", "kernel" in categories),
+        ("category cpu_op (torch >= 1.10)", "cpu_op" in categories),
+        ("category Operator (torch 1.8 or 1.9)", "Operator" in categories),
+    )
+    return next((name for name, present in features if present), "unknown")
+
+
+def _integer(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,92 @@
+"""Which interval lies inside which, on each thread of the host.
+
+Ops and annotations form one tree, Python frames another: a ``record_function`` begins inside one
+Python frame and ends inside another, so the two can never be nested into each other.
+"""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+ROUNDING_NS = 1000
+"""A child may end this much after its parent: times of older traces are rounded to 1 us."""
+
+
+@dataclass(frozen=True)
+class Forest:
+    """The nesting of host intervals.
+
+    Attributes:
+        nodes: the intervals, sorted by thread and start, parents before their children; columns
+            ``lane`` (a number for each thread), ``start_ns``, ``end_ns``, ``parent`` (row of the
+            innermost enclosing interval, null at the root), and whatever the input had.
+    """
+
+    nodes: pl.DataFrame
+
+    def innermost_at(self, points: pl.DataFrame) -> pl.Series:
+        """Return, for points in time, the row of the innermost interval that holds each.
+
+        Args:
+            points: columns ``lane`` and ``start_ns``.
+
+        Returns:
+            UInt32 rows of ``nodes``, null where no interval holds the point; same order as
+            ``points``.
+        """
+        nodes = self.nodes.select("lane", "start_ns").with_row_index("node")
+        asked = points.select("lane", "start_ns").with_row_index("point").sort("lane", "start_ns")
+        node = (
+            asked.join_asof(
+                nodes, on="start_ns", by="lane", strategy="backward", check_sortedness=False
+            )
+            .sort("point")["node"]
+            .rename("node")
+        )
+        return self._climb(node, points["start_ns"])
+
+    def _climb(self, node: pl.Series, start_ns: pl.Series) -> pl.Series:
+        """Go up from each node until one has not ended before its point."""
+        ends, parents = self.nodes["end_ns"], self.nodes["parent"]
+        while True:
+            ended = (ends.gather(node) <= start_ns).fill_null(value=False)
+            if not ended.any():
+                return node
+            node = node.zip_with(~ended, parents.gather(node))
+
+
+def nest(intervals: pl.DataFrame) -> Forest:
+    """Nest intervals that share a lane.
+
+    An interval that ends more than ``ROUNDING_NS`` after the one it starts in is no child of it: as
+    in torch's own tree, the overlapped interval is left and its ancestors are tried.
+
+    Args:
+        intervals: columns ``lane``, ``start_ns``, ``end_ns``, ``event_index`` (breaks ties between
+            equal intervals; may be null) and any others.
+    """
+    nodes = intervals.sort(
+        "lane", "start_ns", "end_ns", "event_index", descending=[False, False, True, False]
+    )
+    parents = _parents(
+        nodes["lane"].to_list(), nodes["start_ns"].to_list(), nodes["end_ns"].to_list()
+    )
+    return Forest(nodes.with_columns(pl.Series("parent", parents, dtype=pl.UInt32)))
+
+
+def _parents(lanes: list[int], starts: list[int], ends: list[int]) -> list[int | None]:
+    parents: list[int | None] = []
+    open_intervals: list[int] = []
+    lane_of_stack: int | None = None
+    for row, (lane, start, end) in enumerate(zip(lanes, starts, ends, strict=True)):
+        if lane != lane_of_stack:
+            open_intervals.clear()
+            lane_of_stack = lane
+        while open_intervals:
+            enclosing_end = ends[open_intervals[-1]]
+            if enclosing_end > start and end <= enclosing_end + ROUNDING_NS:
+                break
+            open_intervals.pop()
+        parents.append(open_intervals[-1] if open_intervals else None)
+        open_intervals.append(row)
+    return parents

@@ -1,0 +1,75 @@
+"""The ``trace`` table: one row of facts about the whole trace."""
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from analyze.kernels.device import DeviceLimits
+from analyze.tables.regions import gpu_amounts
+
+if TYPE_CHECKING:
+    from analyze.tables.build import Trace
+
+_FLOATING = ("fp64", "fp32", "fp16", "bf16", "fp8", "fp4")
+
+
+def build_trace_row(trace: "Trace") -> pl.DataFrame:
+    """Return the one row of the ``trace`` table; times in nanoseconds."""
+    facts, header = trace.facts, trace.header
+    gpu_ops, calls, ops = facts.gpu_ops, facts.api_calls, facts.ops
+    device = busiest_device(trace)
+    unlinked = gpu_ops.filter(~pl.col("linked"))
+    busy = gpu_amounts(gpu_ops.with_columns(all=pl.lit(value=True)), ["all"])
+    row: dict[str, object] = {
+        "device_name": (device.name or None) if device else None,
+        "compute_capability": _capability(device),
+        "sm_count": device.sm_count if device else None,
+        "vendor": header.vendor,
+        "variant": header.variant,
+        "dtype": _commonest_dtype(ops),
+        "world_size": header.world_size,
+        "rank": header.rank,
+        "has_gpu": not gpu_ops.is_empty(),
+        "has_shapes": bool(ops["input_types"].is_not_null().any()),
+        "has_stacks": trace.has_stacks,
+        "has_memory": not trace.clock.frames["memory"].is_empty(),
+        "linked_share": gpu_ops["linked"].mean() if gpu_ops.height else None,
+        "unlinked_gpu_ns": unlinked["dur_ns"].sum(),
+        "steps": facts.step_names,
+        "gpu_busy_ns": busy["gpu_busy_ns"].sum(),
+        "gpu_span_ns": busy["gpu_span_ns"].sum(),
+        "launch_median_ns": calls.filter(pl.col("is_launch"))["dur_ns"].median(),
+        "op_self_ns": ops["self_ns"].sum(),
+        "overhead_ns": overhead_ns(trace),
+        "truncated": trace.repairs.truncated or trace.source.cut_short,
+        "synthetic": header.synthetic,
+    }
+    return pl.DataFrame({name: [value] for name, value in row.items()}, strict=False)
+
+
+def busiest_device(trace: "Trace") -> DeviceLimits | None:
+    """Return the properties of the device with the most GPU ops, else of the first listed."""
+    devices = trace.header.devices
+    counts = trace.facts.gpu_ops["device"].drop_nulls().value_counts(sort=True)
+    for ordinal in counts["device"]:
+        if ordinal in devices:
+            return devices[ordinal]
+    return next(iter(devices.values()), None) if counts.is_empty() else None
+
+
+def overhead_ns(trace: "Trace") -> int:
+    """Return the time of the ``overhead`` events, in nanoseconds."""
+    other = trace.clock.frames["other"]
+    return int(other.filter(pl.col("cat") == "overhead")["dur_ns"].sum())
+
+
+def _capability(device: DeviceLimits | None) -> float | None:
+    if device is None or device.compute_capability is None:
+        return None
+    major, minor = device.compute_capability
+    return major + minor / 10
+
+
+def _commonest_dtype(ops: pl.DataFrame) -> str | None:
+    counts = ops.filter(pl.col("dtype").is_in(_FLOATING))["dtype"].value_counts(sort=True)
+    return counts["dtype"][0] if counts.height else None

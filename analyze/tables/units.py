@@ -1,0 +1,131 @@
+"""Units of repetition: the intervals that numbers are given per.
+
+A *forward* is the region the user names; else an annotation that ``capture`` writes; else the
+ProfilerStep; else the whole trace. Work belongs to the unit whose CPU interval holds its launch,
+never to the one it overlaps on the GPU.
+"""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from analyze.errors import AnalyzeError
+from analyze.tables.host import STEP_PREFIX
+
+CAPTURE_ANNOTATIONS = ("attn_step", "attn_fwd", "sdpa_fwd", "attn_bwd")
+"""Annotations around one call of the captured workload, most inclusive first."""
+
+WHOLE_TRACE = "trace"
+PROFILER_STEP = "ProfilerStep"
+
+
+@dataclass(frozen=True)
+class Units:
+    """One kind of unit.
+
+    Attributes:
+        source: what the units are: an annotation's name, ``ProfilerStep``, or ``trace``.
+        intervals: columns ``index`` (Int64), ``name``, ``pid``, ``lane``, ``start_ns``, ``end_ns``,
+            sorted by start. For ``trace`` one row without times.
+        any_thread: work launched by any thread of the process belongs to the unit; otherwise only
+            its own thread's, and the backward work that other threads launch meanwhile.
+    """
+
+    source: str
+    intervals: pl.DataFrame
+    any_thread: bool
+
+    def index_at(self, points: pl.DataFrame) -> pl.Series:
+        """Return the index of the unit each point in time belongs to; null for none.
+
+        Args:
+            points: columns ``pid``, ``lane``, ``start_ns``, ``phase``.
+        """
+        if self.source == WHOLE_TRACE:
+            return pl.repeat(0, points.height, dtype=pl.Int64, eager=True)
+        if self.any_thread:
+            return self._unit_at(points, by="pid")
+        own_thread = self._unit_at(points, by="lane")
+        elsewhere = self._unit_at(points, by="pid")
+        is_backward = points["phase"].eq_missing("backward")
+        return own_thread.zip_with(own_thread.is_not_null() | ~is_backward, elsewhere)
+
+    def _unit_at(self, points: pl.DataFrame, by: str) -> pl.Series:
+        asked = points.select(by, "start_ns").with_row_index("point").sort("start_ns")
+        found = asked.join_asof(
+            self.intervals.select(by, "start_ns", "end_ns", "index"),
+            on="start_ns",
+            by=by,
+            strategy="backward",
+            check_sortedness=False,
+        )
+        inside = pl.when(pl.col("start_ns") < pl.col("end_ns")).then("index")
+        return found.sort("point").select(inside.alias("index"))["index"]
+
+
+def find_steps(annotations: pl.DataFrame) -> Units:
+    """Return the ProfilerSteps; ``index`` is the number after ``ProfilerStep#``.
+
+    Args:
+        annotations: annotation nodes of the host forest.
+    """
+    steps = annotations.filter(pl.col("name").str.starts_with(STEP_PREFIX))
+    number = pl.col("name").str.strip_prefix(STEP_PREFIX).cast(pl.Int64, strict=False)
+    return Units(PROFILER_STEP, _intervals(steps, number), any_thread=True)
+
+
+def find_forwards(annotations: pl.DataFrame, steps: Units, region: str | None) -> Units:
+    """Return the forwards of a trace.
+
+    Args:
+        annotations: annotation nodes of the host forest.
+        steps: the result of :func:`find_steps`.
+        region: the annotation the user named, if any.
+
+    Raises:
+        AnalyzeError: the trace has no annotation of that name.
+    """
+    names = set(annotations["name"].unique())
+    if region is not None and region not in names:
+        raise AnalyzeError(_no_such_region(region, names))
+    chosen = region or next((name for name in CAPTURE_ANNOTATIONS if name in names), None)
+    if chosen is not None:
+        found = annotations.filter((pl.col("name") == chosen) & ~pl.col("absorbed"))
+        return Units(chosen, _intervals(found, pl.int_range(pl.len())), any_thread=False)
+    if steps.intervals.height:
+        intervals = steps.intervals.with_columns(index=pl.int_range(pl.len(), dtype=pl.Int64))
+        return Units(PROFILER_STEP, intervals, any_thread=True)
+    return Units(WHOLE_TRACE, _whole_trace(), any_thread=True)
+
+
+def _intervals(annotations: pl.DataFrame, index: pl.Expr) -> pl.DataFrame:
+    return annotations.sort("start_ns").select(
+        index.cast(pl.Int64).alias("index"), "name", "pid", "lane", "start_ns", "end_ns"
+    )
+
+
+def _whole_trace() -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "index": [0],
+            "name": [WHOLE_TRACE],
+            "pid": [None],
+            "lane": [None],
+            "start_ns": [None],
+            "end_ns": [None],
+        },
+        schema={
+            "index": pl.Int64,
+            "name": pl.String,
+            "pid": pl.String,
+            "lane": pl.UInt32,
+            "start_ns": pl.Int64,
+            "end_ns": pl.Int64,
+        },
+    )
+
+
+def _no_such_region(region: str, names: set[str]) -> str:
+    known = sorted(name for name in names if not name.startswith(STEP_PREFIX))[:5]
+    hint = f"; it has {', '.join(known)}" if known else "; it has no record_function annotations"
+    return f"--forward {region}: no annotation of that name in the trace{hint}"
