@@ -1,12 +1,16 @@
 """Shared fixtures: the samples, the real traces where they are at hand, the installed command."""
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from analyze.tables.build import Trace, load_trace
 
 ROOT = Path(__file__).parents[1]
 TRACES_VARIABLE = "KINETOLINT_TRACES"
@@ -53,3 +57,18 @@ def run_analyze() -> RunAnalyze:
         )
 
     return run
+
+
+MakeTrace = Callable[..., Trace]
+
+
+@pytest.fixture
+def make_trace(tmp_path: Path) -> MakeTrace:
+    """Build a trace from Chrome events, through the whole reader."""
+
+    def make(events: list[dict[str, Any]], forward: str | None = None, **metadata: Any) -> Trace:
+        path = tmp_path / "made.json"
+        path.write_text(json.dumps({"schemaVersion": 1, **metadata, "traceEvents": events}))
+        return load_trace(path, forward=forward)
+
+    return make

@@ -1,5 +1,6 @@
 """The consoles that text reports are printed on: no markup, no guessing, no surprises."""
 
+import os
 import sys
 from io import StringIO
 
@@ -39,6 +40,9 @@ def terminal_width() -> int:
 
 
 def wants_color() -> bool:
-    """Whether to colour standard output: a terminal, unless NO_COLOR; FORCE_COLOR forces it."""
-    console = Console()
-    return console.color_system is not None and not console.no_color
+    """Whether to colour standard output: a terminal does; NO_COLOR and FORCE_COLOR decide first."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return Console().color_system is not None

@@ -51,9 +51,12 @@ class Clock:
 
 
 def set_clock(events: TraceEvents) -> Clock:
-    """Put all events on one clock that starts at the first of them."""
+    """Put all events on one clock that starts at the first of them.
+
+    The frames of ``events`` are taken over, not copied: a large trace fits in memory once.
+    """
     report = TimeReport()
-    frames = dict(events.frames)
+    frames, events.frames = events.frames, {}
     for name in _TIMED:
         frames[name] = _plausible(frames[name], report)
     frames["gpu_ops"] = _without_zero_starts(frames, report)
@@ -62,10 +65,20 @@ def set_clock(events: TraceEvents) -> Clock:
     for name in _TIMED:
         frames[name] = frames[name].with_columns(start_ns=pl.col("start_ns") - origin_ns)
     for name in _LANED:
-        frames[name] = frames[name].join(
-            lanes, on=["pid", "tid"], how="left", nulls_equal=True, maintain_order="left"
-        )
+        frames[name] = frames[name].with_columns(lane=_lane_of_each(frames[name], lanes))
+    frames["frames"] = frames["frames"].drop("pid", "tid")
     return Clock(frames, lanes, origin_ns, report)
+
+
+def _lane_of_each(frame: pl.DataFrame, lanes: pl.DataFrame) -> pl.Series:
+    threads = frame.select("pid", "tid")
+    if _is_one_thread(threads):
+        own = lanes.join(threads.head(1), on=["pid", "tid"], nulls_equal=True)["lane"]
+        return pl.repeat(own[0], frame.height, dtype=pl.UInt32, eager=True)
+    joined = threads.join(
+        lanes, on=["pid", "tid"], how="left", nulls_equal=True, maintain_order="left"
+    )
+    return joined["lane"]
 
 
 def _plausible(frame: pl.DataFrame, report: TimeReport) -> pl.DataFrame:
@@ -103,5 +116,14 @@ def _origin(frames: dict[str, pl.DataFrame]) -> int:
 
 
 def _lanes(frames: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    threads = [frames[name].select("pid", "tid").unique() for name in _LANED]
+    threads = [_threads(frames[name].select("pid", "tid")) for name in _LANED]
     return pl.concat(threads).unique(maintain_order=True).with_row_index("lane")
+
+
+def _threads(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.head(1) if _is_one_thread(rows) else rows.unique()
+
+
+def _is_one_thread(rows: pl.DataFrame) -> bool:
+    """Whether all rows are of one thread; cheaper than finding the distinct ones."""
+    return rows.height > 0 and all(column.eq_missing(column[0]).all() for column in rows)

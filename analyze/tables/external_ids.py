@@ -53,10 +53,11 @@ def op_rows_by_external_id(gpu_ops: pl.DataFrame, host: Host) -> pl.Series:
     if mode in (ABSENT, REPEATS_CORRELATION):
         return pl.repeat(None, gpu_ops.height, dtype=pl.UInt32, eager=True)
     ops = (
-        host.nodes.with_row_index("node")
+        host.nodes.select(
+            "external_id", "op_row", "is_op", op_lane="lane", op_start="start_ns", op_end="end_ns"
+        )
         .filter(pl.col("is_op") & (pl.col("external_id") > 0))
         .unique("external_id", keep="first")
-        .select("external_id", "op_row", op_lane="lane", op_start="start_ns", op_end="end_ns")
     )
     joined = gpu_ops.select("external_id", "lane", "api_start_ns").join(
         ops, on="external_id", how="left", maintain_order="left"

@@ -114,26 +114,26 @@ def _without_cuda_core_claims(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _add_copy_facts(frame: pl.DataFrame) -> pl.DataFrame:
-    parts = pl.col("name").str.extract_groups(_COPY_NAME)
-    copy_kind = parts.struct.field("1")
+    """Join what a memcpy's name says, found once per distinct name."""
+    names = frame.filter(pl.col("kind") == "memcpy")["name"].drop_nulls().unique()
+    parts = names.str.extract_groups(_COPY_NAME).struct.unnest()
     kinds = {kind.lower(): kind for kind in _COPY_KINDS}
-
-    def memory(group: str) -> pl.Expr:
-        return (
-            parts.struct.field(group)
-            .str.to_lowercase()
-            .replace_strict(_MEMORY_KINDS, default=None, return_dtype=pl.String)
-        )
-
-    is_copy = pl.col("kind") == "memcpy"
-    return frame.with_columns(
-        copy_kind=pl.when(is_copy).then(
-            copy_kind.str.to_lowercase().replace_strict(kinds, default=copy_kind)
-        ),
-        src_memory=pl.when(is_copy).then(memory("2")),
-        dst_memory=pl.when(is_copy).then(memory("3")),
-        bandwidth_gbps=pl.when(pl.col("dur_ns") > 0).then(pl.col("bytes") / pl.col("dur_ns")),
+    written = pl.col("1").str.to_lowercase()
+    facts = parts.select(
+        copy_kind=written.replace_strict(kinds, default=pl.col("1"), return_dtype=pl.String),
+        src_memory=_memory("2"),
+        dst_memory=_memory("3"),
+    ).with_columns(kind=pl.lit("memcpy"), name=names)
+    joined = frame.join(facts, on=["kind", "name"], how="left", maintain_order="left")
+    has_length = pl.col("dur_ns") > 0
+    return joined.with_columns(
+        bandwidth_gbps=pl.when(has_length).then(pl.col("bytes") / pl.col("dur_ns"))
     )
+
+
+def _memory(group: str) -> pl.Expr:
+    written = pl.col(group).str.to_lowercase()
+    return written.replace_strict(_MEMORY_KINDS, default=None, return_dtype=pl.String)
 
 
 class _LaunchFacts(NamedTuple):

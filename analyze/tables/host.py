@@ -21,6 +21,8 @@ BOOKKEEPING_OPS = (
 )
 """Ops that torch's own tables leave out."""
 
+_UNUSED = ("call_stack", "record_function_id")
+
 STEP_PREFIX = "ProfilerStep#"
 CHAIN_SEPARATOR = " > "
 ELLIPSIS = "\u2026"
@@ -28,6 +30,10 @@ ELLIPSIS = "\u2026"
 MAX_CHAINS = 1 << 17
 MAX_CHAIN_LENGTH = 2048
 """Bounds on the distinct op chains that are spelt out, and on the characters of one."""
+
+_PHASES = ("other", "forward", "backward", "optimizer")
+_OTHER, _FORWARD, _BACKWARD, _OPTIMIZER = range(len(_PHASES))
+_NO_DTYPE = 0
 
 _BACKWARD_PREFIX = "autograd::engine::evaluate_function"
 _OPTIMIZER_PREFIX = "Optimizer."
@@ -62,20 +68,21 @@ def build_host(ops: pl.DataFrame, annotations: pl.DataFrame) -> Host:
     """
     intervals = pl.concat(
         [
-            ops.filter(~pl.col("name").is_in(BOOKKEEPING_OPS)).with_columns(
-                is_op=pl.lit(value=True)
-            ),
-            annotations.with_columns(is_op=pl.lit(value=False)),
+            ops.drop(_UNUSED)
+            .filter(~pl.col("name").is_in(BOOKKEEPING_OPS))
+            .with_columns(is_op=pl.lit(value=True)),
+            annotations.drop(_UNUSED).with_columns(is_op=pl.lit(value=False)),
         ]
     )
     intervals = intervals.with_columns(
         is_op=pl.col("is_op") & ~pl.col("name").str.starts_with(STEP_PREFIX),
         end_ns=pl.col("start_ns") + pl.col("dur_ns"),
         dtype=input_dtypes(intervals["input_types"]),
-    ).drop_nulls(["start_ns", "end_ns"])
+    )
+    intervals = intervals.drop("input_types").drop_nulls(["start_ns", "end_ns"])
     forest = nest(intervals)
-    inherited = _inherit(forest.nodes)
-    return Host(Forest(forest.nodes.with_columns(*inherited)))
+    nodes = forest.nodes.with_columns(*_inherit(forest.nodes))
+    return Host(Forest(nodes.with_columns(self_ns=_self_times(nodes))))
 
 
 def _inherit(nodes: pl.DataFrame) -> list[pl.Series]:
@@ -87,40 +94,41 @@ def _inherit(nodes: pl.DataFrame) -> list[pl.Series]:
 
 
 class _TopDown:
-    """One pass over the nodes, parents first, that fills one list per inherited fact."""
+    """One pass over the nodes, parents first, that fills one list per inherited fact.
+
+    Names and dtypes are handled as codes: a trace has few of them, and many nodes.
+    """
 
     def __init__(self, nodes: pl.DataFrame) -> None:
-        self._names: list[str] = nodes["name"].fill_null("").to_list()
+        self._name_texts, self._names = _codes(nodes["name"].fill_null(""))
+        self._dtype_texts, self._dtypes = _codes(nodes["dtype"].fill_null(""))
+        self._starts_backward = [name.startswith(_BACKWARD_PREFIX) for name in self._name_texts]
+        self._is_optimizer = [name.startswith(_OPTIMIZER_PREFIX) for name in self._name_texts]
         self._parents: list[int | None] = nodes["parent"].to_list()
         self._is_op: list[bool] = nodes["is_op"].to_list()
-        self._dtypes: list[str | None] = nodes["dtype"].to_list()
         self._backward: list[bool] = (nodes["forward_thread"] > 0).fill_null(value=False).to_list()
-        self._ends: list[int] = nodes["end_ns"].to_list()
-        self._self_ns: list[int] = (nodes["end_ns"] - nodes["start_ns"]).to_list()
-        self._durations: list[int] = list(self._self_ns)
         self._children = _count_children(self._parents)
         rows = nodes.height
-        self._merged_into: list[int] = list(range(rows))
+        self._merged_into: dict[int, int] = {}
         self._op_row: list[int | None] = [None] * rows
         self._root_row: list[int | None] = [None] * rows
         self._region_row: list[int | None] = [None] * rows
         self._depth = [0] * rows
         self._chain = [0] * rows
-        self._phase = ["other"] * rows
-        self._root_dtype: list[str | None] = [None] * rows
-        self._chain_codes: dict[tuple[int, str], int] = {}
+        self._phase = [_OTHER] * rows
+        self._root_dtype = [_NO_DTYPE] * rows
+        self._chain_codes: dict[tuple[int, int], int] = {}
         self._chain_texts = [""]
 
     def visit(self, row: int) -> None:
         above = self._parents[row]
-        parent = None if above is None else self._merged_into[above]
+        parent = None if above is None else self._merged_into.get(above, above)
         self._parents[row] = parent
         if parent is not None:
             self._inherit_from(parent, row)
             if self._is_only_namesake(parent, row):
                 self._merge(parent, row)
                 return
-            self._charge(parent, row)
         if self._is_op[row]:
             self._enter_op(row)
         else:
@@ -146,11 +154,6 @@ class _TopDown:
         self._merged_into[row] = parent
         self._children[parent] = self._children[row]
 
-    def _charge(self, parent: int, row: int) -> None:
-        """Take the child's time out of its parent's self time."""
-        overshoot = max(0, self._ends[row] - self._ends[parent])
-        self._self_ns[parent] -= self._durations[row] - overshoot
-
     def _enter_op(self, row: int) -> None:
         name = self._names[row]
         if self._op_row[row] is not None:
@@ -159,50 +162,79 @@ class _TopDown:
         if self._root_row[row] is None:
             self._root_row[row] = row
         self._chain[row] = self._extend_chain(self._chain[row], name)
-        if self._root_dtype[row] is None:
+        if not self._dtype_texts[self._root_dtype[row]]:
             self._root_dtype[row] = self._dtypes[row]
-        if self._backward[row] or name.startswith(_BACKWARD_PREFIX):
-            self._phase[row] = "backward"
-        elif self._phase[row] == "other":
-            self._phase[row] = "forward"
+        if self._backward[row] or self._starts_backward[name]:
+            self._phase[row] = _BACKWARD
+        elif self._phase[row] == _OTHER:
+            self._phase[row] = _FORWARD
 
     def _enter_annotation(self, row: int) -> None:
         self._region_row[row] = row
-        if self._names[row].startswith(_OPTIMIZER_PREFIX):
-            self._phase[row] = "optimizer"
+        if self._is_optimizer[self._names[row]]:
+            self._phase[row] = _OPTIMIZER
 
-    def _extend_chain(self, chain: int, name: str) -> int:
+    def _extend_chain(self, chain: int, name: int) -> int:
         code = self._chain_codes.get((chain, name))
         if code is not None:
             return code
         if len(self._chain_texts) >= MAX_CHAINS:
             return chain
-        above = self._chain_texts[chain]
-        text = f"{above}{CHAIN_SEPARATOR}{name}" if above else name
+        above, leaf = self._chain_texts[chain], self._name_texts[name]
+        text = f"{above}{CHAIN_SEPARATOR}{leaf}" if above else leaf
         if len(text) > MAX_CHAIN_LENGTH:
-            text = f"{ELLIPSIS}{CHAIN_SEPARATOR}{name}"
+            text = f"{ELLIPSIS}{CHAIN_SEPARATOR}{leaf}"
         code = self._chain_codes[chain, name] = len(self._chain_texts)
         self._chain_texts.append(text)
         return code
 
     def columns(self) -> list[pl.Series]:
-        merged_into = pl.Series("merged_into", self._merged_into, dtype=pl.UInt32)
-        rows = pl.int_range(len(merged_into), dtype=pl.UInt32, eager=True)
-        chains = pl.Series(self._chain_texts, dtype=pl.String)
-        chain_codes = pl.Series(self._chain, dtype=pl.UInt32)
+        rows = pl.int_range(len(self._chain), dtype=pl.UInt32, eager=True)
+        merged = pl.Series(list(self._merged_into), dtype=pl.UInt32)
         return [
-            merged_into,
-            (merged_into != rows).alias("absorbed"),
+            rows.is_in(merged).alias("absorbed"),
             pl.Series("parent", self._parents, dtype=pl.UInt32),
             pl.Series("op_row", self._op_row, dtype=pl.UInt32),
             pl.Series("root_row", self._root_row, dtype=pl.UInt32),
             pl.Series("region_row", self._region_row, dtype=pl.UInt32),
             pl.Series("depth", self._depth, dtype=pl.UInt32),
-            chains.gather(chain_codes).replace("", None).alias("op_chain"),
-            pl.Series("phase", self._phase, dtype=pl.String),
-            pl.Series("self_ns", self._self_ns, dtype=pl.Int64),
-            pl.Series("root_dtype", self._root_dtype, dtype=pl.String),
+            _spelt_out("op_chain", self._chain_texts, self._chain),
+            _spelt_out("phase", list(_PHASES), self._phase),
+            _spelt_out("root_dtype", self._dtype_texts, self._root_dtype),
         ]
+
+
+def _self_times(nodes: pl.DataFrame) -> pl.Series:
+    """Return each node's duration without its children's, of which an overshoot is cut off."""
+    inside = nodes.select("parent", "absorbed", "start_ns", "end_ns").filter(
+        pl.col("parent").is_not_null() & ~pl.col("absorbed")
+    )
+    ends = pl.min_horizontal("end_ns", nodes["end_ns"].gather(inside["parent"]))
+    of_children = (
+        inside.with_columns(spent_ns=ends - pl.col("start_ns"))
+        .group_by("parent")
+        .agg(pl.col("spent_ns").sum())
+    )
+    rows = nodes.select(
+        pl.int_range(pl.len(), dtype=pl.UInt32).alias("parent"), "start_ns", "end_ns"
+    ).join(of_children, on="parent", how="left", maintain_order="left")
+    whole = rows["end_ns"] - rows["start_ns"]
+    return whole - rows["spent_ns"].fill_null(0)
+
+
+def _codes(texts: pl.Series) -> tuple[list[str], list[int]]:
+    """Return the distinct texts, the empty one first, and each row's place among them."""
+    distinct = pl.concat([pl.Series([""], dtype=pl.String), texts.unique()]).unique(
+        maintain_order=True
+    )
+    codes = pl.Series(range(len(distinct)), dtype=pl.UInt32)
+    return distinct.to_list(), texts.replace_strict(distinct, codes).to_list()
+
+
+def _spelt_out(name: str, texts: list[str], codes: list[int]) -> pl.Series:
+    """Turn codes back into texts; the empty text is null."""
+    spelt = [text or None for text in texts]
+    return pl.Series(name, spelt, dtype=pl.String).gather(pl.Series(codes, dtype=pl.UInt32))
 
 
 def _count_children(parents: list[int | None]) -> list[int]:

@@ -4,7 +4,7 @@ import re
 
 import polars as pl
 
-from analyze.tables.nesting import nest
+from analyze.tables.nesting import Forest, nest
 
 _FRAME = re.compile(r"^(?P<file>.+)\((?P<line>\d+)\): (?P<function>.+)$", re.DOTALL)
 _LIBRARY_FILE = re.compile(
@@ -25,20 +25,28 @@ def user_line(frame_name: str) -> str | None:
     return f"{found['file']}:{found['line']}"
 
 
-def sources_at(points: pl.DataFrame, frames: pl.DataFrame) -> pl.Series:
-    """Return the user's source line that was running at each point on its thread.
-
-    Only the user's frames are nested: the innermost of them is what is asked for.
+def user_lines(call_stacks: pl.Series) -> pl.Series:
+    """Return the user's line of each call stack as torch before 2.0 wrote them.
 
     Args:
-        points: columns ``lane`` and ``start_ns``.
-        frames: the ``frames`` family frame with ``lane``.
-
-    Returns:
-        Strings ``file:line``, null where no user frame was recorded; same order as ``points``.
+        call_stacks: frames joined by ``;``, innermost first; may hold nulls.
     """
-    if frames.is_empty():
-        return pl.repeat(None, points.height, dtype=pl.String, eager=True).alias("source")
+    distinct = call_stacks.drop_nulls().unique()
+    lines = [_first_user_line(stack) for stack in distinct]
+    return call_stacks.replace_strict(distinct, lines, default=None, return_dtype=pl.String)
+
+
+def _first_user_line(stack: str) -> str | None:
+    lines = (user_line(frame.strip()) for frame in stack.split(";"))
+    return next((line for line in lines if line is not None), None)
+
+
+def nest_user_frames(frames: pl.DataFrame) -> Forest:
+    """Nest the Python frames that are the user's own, by their ``source`` line.
+
+    Args:
+        frames: the ``frames`` family frame with ``lane``.
+    """
     names = frames["name"].drop_nulls().unique()
     lines = pl.Series([user_line(name) for name in names], dtype=pl.String)
     user_names = pl.DataFrame({"name": names, "source": lines}).drop_nulls()
@@ -49,5 +57,19 @@ def sources_at(points: pl.DataFrame, frames: pl.DataFrame) -> pl.Series:
         .drop("name", "dur_ns")
         .drop_nulls(["start_ns", "end_ns"])
     )
-    forest = nest(user_frames)
-    return forest.nodes["source"].gather(forest.innermost_at(points)).alias("source")
+    return nest(user_frames)
+
+
+def sources_at(points: pl.DataFrame, user_frames: Forest) -> pl.Series:
+    """Return the user's source line that was running at each point on its thread.
+
+    Args:
+        points: columns ``lane`` and ``start_ns``.
+        user_frames: the result of :func:`nest_user_frames`; the others need not be searched,
+            because the innermost of the user's frames is what is asked for.
+
+    Returns:
+        Strings ``file:line``, null where no user frame was recorded; same order as ``points``.
+    """
+    sources = user_frames.nodes["source"]
+    return sources.gather(user_frames.innermost_at(points)).alias("source")

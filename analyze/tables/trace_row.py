@@ -6,10 +6,12 @@ import polars as pl
 
 from analyze.kernels.device import DeviceLimits
 from analyze.tables.regions import gpu_amounts
+from analyze.tables.unit_rows import whole_span_ns
 
 if TYPE_CHECKING:
     from analyze.tables.build import Trace
 
+_HALF = ("bf16", "fp16")
 _FLOATING = ("fp64", "fp32", "fp16", "bf16", "fp8", "fp4")
 
 
@@ -30,12 +32,15 @@ def build_trace_row(trace: "Trace") -> pl.DataFrame:
         "world_size": header.world_size,
         "rank": header.rank,
         "has_gpu": not gpu_ops.is_empty(),
-        "has_shapes": bool(ops["input_types"].is_not_null().any()),
+        "has_shapes": bool(ops["shapes"].is_not_null().any()),
         "has_stacks": trace.has_stacks,
         "has_memory": not trace.clock.frames["memory"].is_empty(),
         "linked_share": gpu_ops["linked"].mean() if gpu_ops.height else None,
         "unlinked_gpu_ns": unlinked["dur_ns"].sum(),
+        "half_kernels": gpu_ops.filter(pl.col("precision").is_in(_HALF)).height,
         "steps": facts.step_names,
+        "forward_is": facts.forwards.source,
+        "cpu_ns": whole_span_ns(facts),
         "gpu_busy_ns": busy["gpu_busy_ns"].sum(),
         "gpu_span_ns": busy["gpu_span_ns"].sum(),
         "launch_median_ns": calls.filter(pl.col("is_launch"))["dur_ns"].median(),

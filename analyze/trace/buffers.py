@@ -1,7 +1,8 @@
 """Growing columns: values arrive in batches of one event shape and leave as polars series."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import repeat
+from typing import Any
 
 import orjson
 import polars as pl
@@ -9,7 +10,7 @@ import polars as pl
 from analyze.trace.families import EXTRA, Column, Family, Kind
 from analyze.trace.numbers import to_ns
 
-FLUSH_ROWS = 1 << 15
+FLUSH_ROWS = 1 << 14
 """Rows kept as Python objects before they are packed into a series."""
 
 POOL_LIMIT = 1 << 17
@@ -61,21 +62,24 @@ class ColumnBuffer:
         self._start = 0
         self._chunks: list[pl.Series] = []
         self._pool = _Pool()
-        self._pooled_values = column.kind in (Kind.TEXT, Kind.JSON)
+        self._code_of: Callable[[Any], int] = self._pool.__getitem__
+        self._is_json = column.kind is Kind.JSON
+        self._is_pooled = column.kind in (Kind.TEXT, Kind.JSON)
 
     def put(self, row: int, values: Sequence[object]) -> None:
         """Append ``values`` so that the first stands in ``row``; skipped rows become null."""
         missing = row - self._start - len(self._values)
         if missing > 0:
-            self._values.extend(repeat(0 if self._pooled_values else None, missing))
-        self._values.extend(self._encode(values) if self._pooled_values else values)
+            self._values.extend(repeat(0 if self._is_pooled else None, missing))
+        if self._is_json:
+            values = list(map(_to_json, values))
+        self._values.extend(self._encode(values) if self._is_pooled else values)
 
-    def _encode(self, values: Sequence[object]) -> Sequence[object]:
-        keys = [_to_json(v) for v in values] if self.column.kind is Kind.JSON else values
+    def _encode(self, keys: Sequence[object]) -> Iterable[object]:
         if len(self._pool) > POOL_LIMIT:
             return [_as_text(_hashable(key)) for key in keys]
         try:
-            return list(map(self._pool.__getitem__, keys))
+            return list(map(self._code_of, keys))
         except TypeError:
             return [self._pool[_hashable(key)] for key in keys]
 
@@ -90,7 +94,7 @@ class ColumnBuffer:
     def _pack(self, values: list[object]) -> pl.Series:
         if self.column.kind is Kind.MICROSECONDS:
             return to_ns(values)
-        if not self._pooled_values:
+        if not self._is_pooled:
             return pl.Series(values, dtype=_DTYPES[self.column.kind], strict=False)
         if len(self._pool) <= POOL_LIMIT:
             return pl.Series(values, dtype=pl.UInt32)
@@ -105,10 +109,10 @@ class ColumnBuffer:
         """Return the whole column; the buffer is empty afterwards."""
         chunks, self._chunks = self._chunks, []
         dtype = _DTYPES[self.column.kind]
-        if self._pooled_values:
+        if self._is_pooled:
             texts = self._pool.texts()
             chunks = [texts.gather(c) if c.dtype == pl.UInt32 else c for c in chunks]
-        series = pl.concat(chunks) if chunks else pl.Series(dtype=dtype)
+        series = pl.concat(chunks, rechunk=True) if chunks else pl.Series(dtype=dtype)
         return series.alias(self.column.name)
 
 
@@ -125,6 +129,8 @@ class FamilyBuffer:
         self._flushed = 0
         names = {c.name: c for c in (*family.core.values(), *family.args.values(), EXTRA)}
         self._buffers = {name: ColumnBuffer(column) for name, column in names.items()}
+        self._core_buffers = [self._buffers[column.name] for column in family.core.values()]
+        self._arg_buffers = {key: self._buffers[c.name] for key, c in family.args.items()}
 
     def add(self, core: Sequence[Sequence[object]], args: Mapping[str, Sequence[object]]) -> None:
         """Append a batch of events of one shape.
@@ -133,20 +139,21 @@ class FamilyBuffer:
             core: one sequence of values for each of the family's core keys, in their order.
             args: argument name in the file to its values.
         """
-        for column, values in zip(self.family.core.values(), core, strict=True):
-            self._buffers[column.name].put(self.rows, values)
+        row = self.rows
+        for buffer, values in zip(self._core_buffers, core, strict=True):
+            buffer.put(row, values)
         unknown: dict[str, Sequence[object]] = {}
         for name, values in args.items():
-            declared = self.family.args.get(name)
+            declared = self._arg_buffers.get(name)
             if declared is None:
                 unknown[name] = values
             else:
-                self._buffers[declared.name].put(self.rows, values)
+                declared.put(row, values)
         if unknown:
             records = [
                 dict(zip(unknown, row, strict=True)) for row in zip(*unknown.values(), strict=True)
             ]
-            self._buffers[EXTRA.name].put(self.rows, records)
+            self._buffers[EXTRA.name].put(row, records)
         self.rows += len(core[0])
         if self.rows - self._flushed >= FLUSH_ROWS:
             self._flush()

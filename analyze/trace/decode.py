@@ -5,10 +5,10 @@ gets event-aligned chunks of text and must return the same columns.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import orjson
 import polars as pl
@@ -18,6 +18,10 @@ from analyze.trace.families import FAMILIES, Family, family_of
 from analyze.trace.numbers import EXACT_FLOAT_US, keep_digits
 
 Event = dict[str, Any]
+
+_get_args: Callable[[Event], Event] = itemgetter("args")
+_values: Callable[[Event], Iterable[Any]] = dict.values
+_get_ts: Callable[[Any], Any] = itemgetter("ts")
 
 
 @dataclass
@@ -77,7 +81,9 @@ class OrjsonDecoder:
 
     def add(self, events: Sequence[object]) -> None:
         """See :meth:`EventDecoder.add`."""
-        objects = [event for event in events if isinstance(event, dict)]
+        objects = cast("list[Event]", events)
+        if set(map(type, events)) != {dict}:
+            objects = [event for event in events if isinstance(event, dict)]
         self.counts.not_objects += len(events) - len(objects)
         self.counts.events += len(objects)
         try:
@@ -98,7 +104,7 @@ class OrjsonDecoder:
         )
         for family, events in self._by_family(phase, category, batch):
             self._buffers[family.name].add(
-                _core_columns(events, tuple(family.core)), _arg_columns(events, names)
+                _core_columns(events, family.core), _arg_columns(events, names)
             )
 
     def _by_family(
@@ -118,11 +124,15 @@ class OrjsonDecoder:
 
 def _loses_digits(events: Sequence[object]) -> bool:
     """Whether any ``ts`` is a fraction too large for a float64 to tell nanoseconds apart."""
-    return any(
-        type(ts := event.get("ts")) is float and not -EXACT_FLOAT_US < ts < EXACT_FLOAT_US
-        for event in events
-        if isinstance(event, dict)
-    )
+    try:
+        largest = max(map(_get_ts, events), default=0)
+    except (KeyError, TypeError, IndexError):
+        return any(isinstance(e, dict) and _is_large_fraction(e.get("ts")) for e in events)
+    return largest >= EXACT_FLOAT_US and any(map(_is_large_fraction, map(_get_ts, events)))
+
+
+def _is_large_fraction(ts: object) -> bool:
+    return isinstance(ts, float) and ts >= EXACT_FLOAT_US
 
 
 def _group_by_shape(events: Iterable[Event]) -> dict[tuple[Any, ...], list[Event]]:
@@ -130,7 +140,7 @@ def _group_by_shape(events: Iterable[Event]) -> dict[tuple[Any, ...], list[Event
     shapes: defaultdict[tuple[Any, ...], list[Event]] = defaultdict(list)
     for event in events:
         args = event.get("args")
-        names = args if isinstance(args, dict) else ()
+        names = args if type(args) is dict else ()
         shapes[(event.get("ph"), event.get("cat"), *names)].append(event)
     return shapes
 
@@ -141,7 +151,7 @@ def _with_plain_keys(event: Event) -> Event:
     return {**event, **plain}
 
 
-def _core_columns(events: list[Event], keys: tuple[str, ...]) -> Sequence[Sequence[object]]:
+def _core_columns(events: list[Event], keys: Iterable[str]) -> Sequence[Sequence[object]]:
     try:
         return list(zip(*map(itemgetter(*keys), events), strict=True))
     except KeyError:
@@ -151,5 +161,5 @@ def _core_columns(events: list[Event], keys: tuple[str, ...]) -> Sequence[Sequen
 def _arg_columns(events: list[Event], names: list[str]) -> Mapping[str, Sequence[object]]:
     if not names:
         return {}
-    columns = zip(*(event["args"].values() for event in events), strict=True)
+    columns = zip(*map(_values, map(_get_args, events)), strict=True)
     return dict(zip(names, columns, strict=True))

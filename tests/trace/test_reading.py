@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,7 @@ def same_events(one: TraceEvents, other: TraceEvents) -> bool:
     )
 
 
-WRAPPINGS = {
+WRAPPINGS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
     "gzip twice": lambda data: gzip.compress(gzip.compress(data)),
     "gzip members": lambda data: gzip.compress(data[:100]) + gzip.compress(data[100:]),

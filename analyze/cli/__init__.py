@@ -1,0 +1,59 @@
+"""The ``analyze`` command. Heavy imports happen inside the commands, so that --help is instant."""
+
+import sys
+
+import rich_click as click
+
+from analyze.cli.check import check
+from analyze.cli.columns import columns
+from analyze.cli.default_command import DefaultCommandGroup
+from analyze.cli.summary import summary
+from analyze.errors import AnalyzeError
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells expect it."""
+
+
+@click.group(
+    cls=DefaultCommandGroup,
+    default_command="check",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(package_name="kinetolint", prog_name="analyze")
+def analyze() -> None:
+    """Read PyTorch-profiler traces and say what is wrong, where, what it costs, what to do.
+
+    `analyze TRACE...` is short for `analyze check TRACE...`. A trace is what
+    torch.profiler's export_chrome_trace writes: plain, gzip or zstd; `-` is standard input; a
+    folder stands for the traces in it.
+
+    Exit codes: 0 nothing at or above --fail-on, 1 findings at or above it, 2 usage error or nothing
+    could be checked, 3 a trace is missing, unreadable or of another kind, 4 rules are invalid.
+    """
+
+
+analyze.add_command(check)
+analyze.add_command(summary)
+analyze.add_command(columns)
+
+
+def main() -> None:
+    """Run the command line; every expected failure is one line on standard error."""
+    try:
+        sys.exit(analyze(standalone_mode=False))
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "analyze"
+        click.echo(f"analyze: {error.format_message()} (see `{command} --help`)", err=True)
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        click.echo(f"analyze: {error.format_message()}", err=True)
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("analyze: interrupted", err=True)
+        sys.exit(INTERRUPTED)
+    except AnalyzeError as error:
+        click.echo(f"analyze: {error}", err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)

@@ -1,0 +1,33 @@
+"""``analyze columns``: the tables and columns that rules are written against."""
+
+import rich_click as click
+
+
+@click.command()
+@click.argument("table", required=False)
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="How to print.",
+)
+def columns(table: str | None, output_format: str) -> None:
+    """Print the documented tables, or the columns of TABLE."""
+    from analyze.report.columns import columns_as_json, columns_as_text  # noqa: PLC0415
+    from analyze.tables.catalogue import TABLES  # noqa: PLC0415
+
+    if table is not None and table not in TABLES:
+        raise click.UsageError(_no_such_table(table, list(TABLES)))
+    tables = list(TABLES.values()) if table is None else [TABLES[table]]
+    write = columns_as_json if output_format == "json" else columns_as_text
+    click.echo(write(tables, details=table is not None), nl=False)
+
+
+def _no_such_table(name: str, known: list[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415
+
+    close = get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+    return f"no table {name!r}; {hint}"

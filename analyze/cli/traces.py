@@ -1,0 +1,146 @@
+"""What the commands share: which traces to read, how to say how far reading is, where to print."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import rich_click as click
+
+from analyze.errors import AnalyzeError, TraceError
+
+if TYPE_CHECKING:
+    from analyze.tables.build import Trace
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+TRACE_SUFFIXES = (".json", ".json.gz", ".json.zst", ".gz", ".zst", ".trace")
+PROGRESS_DELAY_SECONDS = 1.0
+
+SEVERITY_OF_EXIT_CODES = (4, 3, 1, 2, 0)
+"""Exit codes from worst to best, for runs over several traces."""
+
+
+def trace_arguments(command: Command) -> Command:
+    """Add the arguments that every command over traces takes."""
+    command = click.option(
+        "--forward",
+        metavar="NAME",
+        help="The record_function annotation that encloses one forward. Default: the annotation"
+        " that capture writes, else the ProfilerStep, else the whole trace.",
+    )(command)
+    command = click.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Write to this file instead of standard output; whole or not at all.",
+    )(command)
+    return click.argument("traces", metavar="TRACE...", nargs=-1, required=True)(command)
+
+
+def command_names(ctx: click.Context) -> list[str]:
+    """Return the names of the commands beside the running one, for "did you mean"."""
+    group = ctx.parent.command if ctx.parent else None
+    return list(group.commands) if isinstance(group, click.Group) else []
+
+
+def find_traces(arguments: Sequence[str], commands: Sequence[str]) -> list[str]:
+    """Return the trace files that the arguments name; a folder stands for the traces in it.
+
+    Raises:
+        TraceError: an argument does not exist, or a folder holds no file that looks like a trace.
+    """
+    found: list[str] = []
+    for argument in arguments:
+        path = Path(argument)
+        if path.is_dir():
+            found.extend(_traces_in(path))
+        elif argument == "-" or path.exists():
+            found.append(argument)
+        else:
+            raise TraceError(_missing(argument, commands))
+    return found
+
+
+def _traces_in(folder: Path) -> list[str]:
+    files = sorted(
+        path for path in folder.rglob("*") if path.is_file() and path.name.endswith(TRACE_SUFFIXES)
+    )
+    if not files:
+        wanted = ", ".join(TRACE_SUFFIXES)
+        raise TraceError(f"{folder}: the folder holds no traces (files ending in {wanted})")
+    return [str(path) for path in files]
+
+
+def _missing(argument: str, commands: Sequence[str]) -> str:
+    close = get_close_matches(argument, commands, n=1)
+    hint = f"; did you mean the command {close[0]!r}?" if close else ""
+    return f"{argument}: no such file{hint}"
+
+
+@contextmanager
+def reading(path: str) -> Iterator[Callable[[int], None]]:
+    """Yield a progress callback that shows a bar on a terminal when reading takes long."""
+    from time import monotonic  # noqa: PLC0415
+
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn  # noqa: PLC0415
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    size = Path(path).stat().st_size if path != "-" else None
+    name = TextColumn("{task.description}", markup=False)
+    bar = Progress(name, BarColumn(), DownloadColumn(), console=console, transient=True)
+    task = bar.add_task(Path(path).name, total=size)
+    started = monotonic()
+
+    def advance(done: int) -> None:
+        if monotonic() - started >= PROGRESS_DELAY_SECONDS:
+            bar.start()
+            bar.update(task, completed=done)
+
+    try:
+        yield advance
+    finally:
+        bar.stop()
+
+
+def load(path: str, forward: str | None) -> "Trace":
+    """Read one trace, with a progress bar where that helps.
+
+    Raises:
+        TraceError: the file cannot be read as a PyTorch trace.
+        AnalyzeError: the trace has no annotation named ``forward``.
+    """
+    from analyze.tables.build import load_trace  # noqa: PLC0415
+
+    with reading(path) as progress:
+        return load_trace(path, forward=forward, progress=progress)
+
+
+def emit(text: str, output: Path | None) -> None:
+    """Print a report, or write it to a file.
+
+    Raises:
+        AnalyzeError: the file cannot be written.
+    """
+    if output is None:
+        click.echo(text, nl=False, color=True)  # colours are in the text only where wanted
+        return
+    from analyze.report.files import write_whole  # noqa: PLC0415
+
+    write_whole(output, text)
+
+
+def complain(error: AnalyzeError) -> int:
+    """Print the one line of an error on standard error; return its exit code."""
+    click.echo(f"analyze: {error}", err=True)
+    return error.exit_code
+
+
+def worst_exit_code(codes: Sequence[int]) -> int:
+    """Return the exit code of a run from those of its parts."""
+    return next((code for code in SEVERITY_OF_EXIT_CODES if code in codes), 0)

@@ -1,0 +1,1 @@
+"""From facts to findings: rule files, their language, and their evaluation on a trace."""

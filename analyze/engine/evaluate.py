@@ -1,0 +1,220 @@
+"""Evaluate one compiled rule on the tables of one trace.
+
+Groups and units are never multiplied out: rows are aggregated where they exist, and what an empty
+unit amounts to is computed once per unit. It is combined with a group only when the expectation
+fails for empty units and the group is reported.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from analyze.engine.data import UNIT, Tables
+from analyze.engine.judge import Judge, Judged, Suspect
+from analyze.engine.needs import missing
+from analyze.engine.program import Program
+
+_OK = "#ok"
+_PRESENT = "#present"
+
+
+@dataclass
+class Outcome:
+    """What a rule says about one trace.
+
+    Attributes:
+        judged: one entry per group that is reported.
+        not_applicable: why the trace is not enough.
+        unknown: units, or groups, whose expectation could not be evaluated although the trace is
+            enough; in words.
+    """
+
+    judged: list[Judged] = field(default_factory=list)
+    not_applicable: str | None = None
+    unknown: str | None = None
+
+
+def evaluate(program: Program, tables: Tables, quorum: float) -> Outcome:
+    """Evaluate a rule.
+
+    Args:
+        program: the compiled rule.
+        tables: what to evaluate it on.
+        quorum: share of the units that must mismatch; fewer is intermittent.
+    """
+    reason = missing(program, tables)
+    if reason is not None:
+        return Outcome(not_applicable=reason)
+    return evaluate_rows(program, tables, quorum)
+
+
+def evaluate_rows(program: Program, tables: Tables, quorum: float) -> Outcome:
+    """Evaluate a rule without asking whether the trace is enough for it."""
+    return _Evaluation(program, tables, quorum).run()
+
+
+class _Evaluation:
+    """One rule on one trace."""
+
+    def __init__(self, program: Program, tables: Tables, quorum: float) -> None:
+        self._program = program
+        self._quorum = quorum
+        self._units = tables.units(program.per)
+        self._keys = [f"#key{index}" for index in range(len(program.group_by))]
+        self._rows = self._matched(tables)
+
+    def run(self) -> Outcome:
+        measured = self._measured_rows()
+        if self._program.expect is None:
+            return self._inform(measured)
+        return self._judge(measured)
+
+    def _matched(self, tables: Tables) -> pl.DataFrame:
+        """Return the rows that match ``where`` and belong to a unit."""
+        program, table = self._program, self._program.table
+        rows = tables.table(table.name)
+        needed = self._needed_columns()
+        extra = [tables.unit_index(table, program.per).alias(UNIT)]
+        extra += [
+            tables.distinct_test(table, column, test).alias(name)
+            for name, (column, test) in program.scope.text_tests.items()
+        ]
+        rows = rows.select(column for column in rows.columns if column in needed)
+        rows = rows.with_columns(extra) if rows.width else pl.DataFrame(extra)
+        if program.scope.row_unit_columns:
+            used = [f"{program.per.word}.{name}" for name in program.scope.row_unit_columns]
+            units = self._units.select(UNIT, *used)
+            rows = rows.join(units, on=UNIT, how="left", maintain_order="left")
+        return rows.filter(program.where & pl.col(UNIT).is_in(self._units[UNIT].implode()))
+
+    def _needed_columns(self) -> set[str]:
+        program = self._program
+        needed = {*program.group_by, *program.evidence}
+        needed |= {program.sort[0]} if program.sort else set()
+        for expr in program.row_expressions():
+            needed |= set(expr.meta.root_names())
+        return needed
+
+    def _measured_rows(self) -> pl.DataFrame:
+        """Return one row per unit, or per group and unit, with the measures."""
+        keys = [
+            pl.col(column).alias(key)
+            for column, key in zip(self._program.group_by, self._keys, strict=True)
+        ]
+        aggregates = [expr.alias(name) for name, expr in self._program.scope.aggregates.items()]
+        present = self._rows.group_by(UNIT, *keys, maintain_order=True).agg(
+            pl.lit(value=True).alias(_PRESENT), *aggregates
+        )
+        if self._keys:
+            joined = present.join(self._units, on=UNIT, how="left", maintain_order="left")
+            return self._with_measures(joined)
+        joined = self._units.join(present, on=UNIT, how="left", maintain_order="left")
+        return self._with_measures(joined.with_columns(self._filled()))
+
+    def _filled(self) -> list[pl.Expr]:
+        """Return the aggregates with those of no rows where a unit has none."""
+        empty = self._empty_aggregates()
+        return [
+            pl.when(pl.col(_PRESENT)).then(pl.col(name)).otherwise(pl.lit(empty[name][0]))
+            for name in empty.columns
+        ]
+
+    def _empty_aggregates(self) -> pl.DataFrame:
+        aggregates = self._program.scope.aggregates
+        return self._rows.clear().select(expr.alias(name) for name, expr in aggregates.items())
+
+    def _with_measures(self, frame: pl.DataFrame) -> pl.DataFrame:
+        for name, formula in self._program.formulas.items():
+            frame = frame.with_columns(formula.alias(name))
+        if self._program.expect is not None:
+            frame = frame.with_columns(self._program.expect.alias(_OK))
+        return frame
+
+    def _inform(self, measured: pl.DataFrame) -> Outcome:
+        if self._rows.is_empty():
+            return Outcome()
+        suspects = [
+            Suspect(group, frame, "informative", frame.height, 0)
+            for group, frame in self._groups(measured)
+        ]
+        return Outcome(self._judged(suspects))
+
+    def _judge(self, measured: pl.DataFrame) -> Outcome:
+        empty = self._failing_empty_units()
+        if self._keys and empty is None:
+            measured = self._doubtful(measured)
+        suspects, unknown = [], []
+        for group, frame in self._groups(measured):
+            suspect = self._suspect(group, self._zero_filled(frame, empty))
+            if suspect.units.height:
+                suspects.append(suspect)
+            elif suspect.unknown:
+                unknown.append(suspect.unknown)
+        words = self._unknown_words(unknown) if unknown else None
+        return Outcome(self._judged(suspects), unknown=words)
+
+    def _groups(self, measured: pl.DataFrame) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
+        if not self._keys:
+            yield {}, measured
+            return
+        for values, frame in measured.group_by(self._keys, maintain_order=True):
+            yield dict(zip(self._program.group_by, values, strict=True)), frame
+
+    def _doubtful(self, measured: pl.DataFrame) -> pl.DataFrame:
+        """Drop the groups whose expectation holds wherever they occur."""
+        holds = pl.col(_OK).fill_null(value=False).all().over(self._keys)
+        return measured.filter(~holds)
+
+    def _failing_empty_units(self) -> pl.DataFrame | None:
+        """Return the units whose expectation does not hold for a group that is absent there."""
+        if not self._keys:
+            return None
+        empty = self._empty_aggregates()
+        literals = [pl.lit(values[0], dtype=values.dtype).alias(values.name) for values in empty]
+        units = self._with_measures(self._units.with_columns(literals))
+        failing = units.filter(~pl.col(_OK).fill_null(value=False))
+        return None if failing.is_empty() else failing
+
+    def _zero_filled(self, frame: pl.DataFrame, empty: pl.DataFrame | None) -> pl.DataFrame:
+        if empty is None:
+            return frame
+        absent = empty.join(frame.select(UNIT), on=UNIT, how="anti")
+        return pl.concat([frame, absent], how="diagonal")
+
+    def _suspect(self, group: dict[str, Any], units: pl.DataFrame) -> Suspect:
+        mismatching = units.filter(~pl.col(_OK))
+        unknown = units[_OK].null_count()
+        total = self._units.height - unknown
+        enough = mismatching.height >= self._quorum * total
+        return Suspect(group, mismatching, "mismatch" if enough else "intermittent", total, unknown)
+
+    def _unknown_words(self, units: list[int]) -> str:
+        total, per = self._units.height, self._program.per
+        groups = f" for {len(units)} group{'s' if len(units) > 1 else ''}" if self._keys else ""
+        return (
+            f"the expectation is unknown{groups} in {max(units)} of {total} {per.words}"
+            f"{'s' if total > 1 else ''}: a value it rests on is null"
+        )
+
+    def _judged(self, suspects: list[Suspect]) -> list[Judged]:
+        rows = self._rows_by_group(suspects)
+        judged = []
+        for suspect in suspects:
+            found = rows.get(tuple(suspect.group.values()), self._rows.clear())
+            found = found.filter(pl.col(UNIT).is_in(suspect.units[UNIT].implode()))
+            judged.append(Judge(self._program, suspect, found).run())
+        return judged
+
+    def _rows_by_group(self, suspects: list[Suspect]) -> dict[tuple[Any, ...], pl.DataFrame]:
+        """Return the matched rows of the suspects, apart."""
+        columns = self._program.group_by
+        if not columns:
+            return {(): self._rows}
+        wanted = pl.DataFrame(
+            [suspect.group for suspect in suspects],
+            schema={column: self._rows.schema[column] for column in columns},
+        )
+        rows = self._rows.join(wanted, on=columns, how="semi", nulls_equal=True)
+        return rows.partition_by(columns, as_dict=True, maintain_order=True)

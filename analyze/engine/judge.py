@@ -1,0 +1,174 @@
+"""From the mismatching units of one group to severity, savings, verdicts and evidence."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from analyze.engine.data import UNIT
+from analyze.engine.program import Program, Verdict
+from analyze.report.result import LEVELS, FindingState, Level
+
+_LEVEL = "#level"
+_SAVINGS = "#savings"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One group of a rule, judged.
+
+    Attributes:
+        group: key columns with their values.
+        state: ``mismatch``, ``intermittent`` or ``informative``.
+        total, mismatching, unknown: numbers of units.
+        values: medians of measures and unit columns over the mismatching units, by name.
+        severity: on those medians.
+        worst_severity, worst_unit: of the severest single unit.
+        savings_us, savings_share: medians per unit; null when unknown.
+        benign: the verdict that makes it harmless.
+        uncertain: the verdicts that say what it rests on without knowing it.
+        evidence: rows, as plain JSON types.
+    """
+
+    group: dict[str, Any]
+    state: FindingState
+    total: int
+    mismatching: int
+    unknown: int
+    values: dict[str, Any]
+    severity: Level
+    worst_severity: Level
+    worst_unit: int | None
+    savings_us: float | None
+    savings_share: float | None
+    benign: Verdict | None
+    uncertain: list[Verdict]
+    evidence: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A group with the units in which it mismatches.
+
+    Attributes:
+        group: key columns with their values.
+        units: one row per mismatching unit, with measures and unit columns.
+        state: of the group, but for what may make it benign.
+        total, unknown: numbers of units that could and could not be judged.
+    """
+
+    group: dict[str, Any]
+    units: pl.DataFrame
+    state: FindingState
+    total: int
+    unknown: int
+
+
+class Judge:
+    """Judges one group."""
+
+    def __init__(self, program: Program, suspect: Suspect, rows: pl.DataFrame) -> None:
+        """Hold what is judged.
+
+        Args:
+            program: the rule.
+            suspect: the group.
+            rows: its matched rows in the mismatching units.
+        """
+        units = suspect.units
+        self._program = program
+        self._suspect = suspect
+        self._units = units
+        self._rows = rows
+        self._medians = units.select(
+            _middle(units[name]) for name in units.columns if not name.startswith("#")
+        )
+
+    def run(self) -> Judged:
+        """Judge the group."""
+        levels = self._units.select(UNIT, self._level())
+        worst = levels.sort(_LEVEL, descending=True, maintain_order=True).row(0, named=True)
+        savings_us, savings_share = self._savings()
+        return Judged(
+            group=self._suspect.group,
+            state=self._suspect.state,
+            total=self._suspect.total,
+            mismatching=self._units.height,
+            unknown=self._suspect.unknown,
+            values=self._values(),
+            severity=LEVELS[self._medians_level()],
+            worst_severity=LEVELS[worst[_LEVEL]],
+            worst_unit=worst[UNIT],
+            savings_us=savings_us,
+            savings_share=savings_share,
+            benign=next(filter(self._is_benign, self._program.benign), None),
+            uncertain=[verdict for verdict in self._program.uncertain if self._applies(verdict)],
+            evidence=self._evidence(),
+        )
+
+    def _values(self) -> dict[str, Any]:
+        """Return the medians; those of whole numbers as whole numbers where they are."""
+        if not self._medians.width:
+            return {}
+        return {
+            name: int(value)
+            if value is not None and self._units[name].dtype.is_integer() and value % 1 == 0
+            else value
+            for name, value in self._medians.row(0, named=True).items()
+        }
+
+    def _level(self) -> pl.Expr:
+        """Return the severity as a position in LEVELS: that of the first step that applies."""
+        *steps, last = self._program.ladder
+        level = pl.lit(LEVELS.index(last.level), dtype=pl.Int64)
+        for step in reversed(steps):
+            when = pl.lit(value=False) if step.when is None else step.when
+            level = pl.when(when).then(pl.lit(LEVELS.index(step.level))).otherwise(level)
+        return level.alias(_LEVEL)
+
+    def _medians_level(self) -> int:
+        frame = self._medians if self._medians.width else pl.DataFrame({UNIT: [0]})
+        return int(frame.select(self._level())[_LEVEL][0])
+
+    def _savings(self) -> tuple[float | None, float | None]:
+        if self._program.savings is None:
+            return None, None
+        savings = self._program.savings.cast(pl.Float64)
+        whole = pl.col(f"{self._program.per.word}.{self._program.savings_whole}")
+        row = self._units.select(
+            savings.median().alias(_SAVINGS),
+            pl.when(whole > 0).then(savings / whole).median().alias("share"),
+        ).row(0)
+        return row[0], row[1]
+
+    def _is_benign(self, verdict: Verdict) -> bool:
+        """Whether there is evidence and every row of it matches."""
+        if verdict.rows is None or self._rows.is_empty():
+            return False
+        matches = self._rows.select(verdict.rows.alias("matches"))["matches"]
+        return matches.fill_null(value=False).all()
+
+    def _applies(self, verdict: Verdict) -> bool:
+        """Whether any row of evidence matches, or the medians do."""
+        if verdict.measures is not None:
+            return bool(self._medians.select(verdict.measures.alias("applies"))["applies"][0])
+        if verdict.rows is None or self._rows.is_empty():
+            return False
+        return self._rows.select(verdict.rows.alias("matches"))["matches"].any()
+
+    def _evidence(self) -> list[dict[str, Any]]:
+        rows = self._rows
+        if self._program.sort is not None:
+            column, descending = self._program.sort
+            rows = rows.sort(column, descending=descending, nulls_last=True, maintain_order=True)
+        shown = rows.select(self._program.evidence).head(self._program.limit)
+        return shown.to_dicts()
+
+
+def _middle(values: pl.Series) -> pl.Series:
+    """Return the median of numbers, the commonest of other values, in one row."""
+    known = values.drop_nulls()
+    if values.dtype.is_numeric():
+        return pl.Series(values.name, [known.median()], pl.Float64)
+    common = known.mode(maintain_order=True)
+    return pl.Series(values.name, [common[0] if len(common) else None], values.dtype)

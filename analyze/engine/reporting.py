@@ -1,0 +1,68 @@
+"""Collect the problems of one rule file while its parts are compiled."""
+
+from collections.abc import Iterable
+
+from analyze.engine.expressions import Compiled, Place, compile_expression
+from analyze.engine.problems import Problem, did_you_mean
+from analyze.engine.scope import Scope
+from analyze.engine.syntax import BrokenNameError, ExpressionError
+from analyze.engine.values import Kind
+from analyze.engine.yaml_file import Document, KeyPath
+
+
+class Reporter:
+    """The problems of one document.
+
+    Attributes:
+        document: the file the problems are in.
+        problems: in the order they were found.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.problems: list[Problem] = []
+
+    def add(
+        self, path: KeyPath, message: str, help_text: str | None = None, *, key: bool = False
+    ) -> None:
+        """Report a problem of the value at ``path``, or of its key."""
+        self.problems.append(Problem(self.document.locate(path, key=key), message, help_text))
+
+    def unknown(
+        self, path: KeyPath, what: str, word: str, known: Iterable[str], *, key: bool = False
+    ) -> None:
+        """Report a word that is not one of those known."""
+        self.add(path, f"unknown {what} '{word}'", did_you_mean(word, known), key=key)
+
+    def expression(
+        self,
+        path: KeyPath,
+        written: object,
+        scope: Scope,
+        place: Place = Place.FORMULA,
+        want: Kind | None = None,
+    ) -> Compiled | None:
+        """Compile the expression at ``path``; None when it has a problem, which is reported.
+
+        For the arguments see :func:`analyze.engine.expressions.compile_expression`.
+        """
+        text = written if isinstance(written, str) else _spell(written)
+        try:
+            return compile_expression(text, scope, place, want)
+        except BrokenNameError:
+            return None
+        except ExpressionError as error:
+            self.add_in(path, error)
+            return None
+
+    def add_in(self, path: KeyPath, error: ExpressionError) -> None:
+        """Report a mistake inside the text at ``path``."""
+        where = self.document.locate_in(path, error.offset, error.length)
+        self.problems.append(Problem(where, error.message, error.help))
+
+
+def _spell(value: object) -> str:
+    """Spell a YAML number, flag or null as an expression."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return repr(value)

@@ -1,0 +1,116 @@
+"""Run rules on a trace and put together its report. One failing rule never stops the others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from analyze.engine.data import Tables, TraceTables
+from analyze.engine.evaluate import evaluate
+from analyze.engine.findings import make_finding
+from analyze.engine.folding import fold
+from analyze.engine.model import State
+from analyze.engine.rule import Rule
+from analyze.report.coverage import coverage, quality
+from analyze.report.result import (
+    Checked,
+    Finding,
+    NotApplicable,
+    RuleFailure,
+    TraceReport,
+    UnitCount,
+)
+from analyze.tables.build import Trace
+
+
+@dataclass
+class RuleResult:
+    """What one rule says about one trace.
+
+    Attributes:
+        rule: the rule.
+        findings: ranked.
+        ignored: benign findings that the rule asks not to report.
+        not_applicable: why the trace cannot answer, wholly or for some groups.
+        error: why the rule could not be evaluated.
+    """
+
+    rule: Rule
+    findings: list[Finding] = field(default_factory=list)
+    ignored: list[Finding] = field(default_factory=list)
+    not_applicable: str | None = None
+    error: str | None = None
+
+    @property
+    def state(self) -> State:
+        """The state of the rule as a whole: of its first finding, if it has any."""
+        if self.error is not None:
+            return "error"
+        first = next(iter([*self.findings, *self.ignored]), None)
+        if first is not None:
+            return first.state
+        return "pass" if self.not_applicable is None else "not_applicable"
+
+
+def run_rule(rule: Rule, tables: Tables) -> RuleResult:
+    """Run one rule; whatever goes wrong in it becomes the state ``error``."""
+    try:
+        return _run_rule(rule, tables)
+    except (Exception, pl.exceptions.PanicException) as error:  # noqa: BLE001 - rules are isolated
+        reason = (str(error).splitlines() or [""])[0]
+        return RuleResult(rule, error=f"{type(error).__name__}: {reason}")
+
+
+def _run_rule(rule: Rule, tables: Tables) -> RuleResult:
+    program = rule.compile(tables.facts)
+    outcome = evaluate(program, tables, rule.model.quorum)
+    result = RuleResult(rule, not_applicable=outcome.not_applicable or outcome.unknown)
+    for judged in outcome.judged:
+        finding = make_finding(rule, program, judged, tables.facts)
+        ignore = judged.benign is not None and judged.benign.ignore
+        (result.ignored if ignore else result.findings).append(finding)
+    result.findings.sort(key=lambda finding: finding.rank)
+    return result
+
+
+def run_rules(trace: Trace, rules: Sequence[Rule]) -> TraceReport:
+    """Run rules on a trace.
+
+    Args:
+        trace: the trace with its tables.
+        rules: in any order.
+
+    Returns:
+        The report: findings ranked by severity, state and savings, consequences folded.
+    """
+    tables = TraceTables(trace)
+    results = [run_rule(rule, tables) for rule in rules]
+    findings = [finding for result in results for finding in result.findings]
+    explains = {rule.code: rule.model.explains for rule in rules}
+    return TraceReport(
+        trace=trace.name,
+        unit=UnitCount(trace.forward_source, trace.table("forwards").height),
+        coverage=coverage(trace),
+        quality=quality(trace),
+        findings=tuple(fold(findings, explains)),
+        passed=tuple(_passed(result) for result in results if _has_passed(result)),
+        not_applicable=tuple(
+            NotApplicable(result.rule.code, result.rule.name, result.not_applicable)
+            for result in results
+            if result.not_applicable is not None
+        ),
+        errors=tuple(
+            RuleFailure(result.rule.code, result.rule.name, result.error)
+            for result in results
+            if result.error is not None
+        ),
+    )
+
+
+def _has_passed(result: RuleResult) -> bool:
+    return not (result.findings or result.not_applicable or result.error)
+
+
+def _passed(result: RuleResult) -> Checked:
+    because = result.ignored[0].because if result.ignored else None
+    return Checked(result.rule.code, result.rule.name, because)

@@ -1,0 +1,73 @@
+"""The names that the expressions of one rule may use, and what compiling them collects."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from analyze.engine.values import Kind, Typed, Value
+
+
+@dataclass
+class Uses:
+    """The names an expression uses.
+
+    Attributes:
+        columns: columns of the table, without those below.
+        handled: columns that are asked whether they are null, so that unknown is no obstacle.
+        unit: columns of the unit of repetition, unless they are asked whether they are null.
+        facts: columns of the ``trace`` table, likewise.
+        measures: earlier measures.
+    """
+
+    columns: set[str] = field(default_factory=set)
+    handled: set[str] = field(default_factory=set)
+    unit: set[str] = field(default_factory=set)
+    facts: set[str] = field(default_factory=set)
+    measures: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Scope:
+    """The names that expressions of one rule may use, and what compiling them collects.
+
+    Attributes:
+        table: name of the rule's table, for messages.
+        columns: kind of each of its columns.
+        unit: the word for the unit of repetition; None for the whole trace.
+        unit_columns: kind of each column of the unit.
+        facts: columns of the ``trace`` row as constants of their kind.
+        params: values of the rule's parameters.
+        measures: kinds of the measures so far.
+        broken: measures that could not be compiled.
+        aggregates: per hidden column, the aggregate that fills it.
+        text_tests: per hidden column, the text column and the expression of it that fills it.
+        row_unit_columns: columns of the unit that are used per row.
+    """
+
+    table: str
+    columns: Mapping[str, Kind]
+    unit: str | None
+    unit_columns: Mapping[str, Kind]
+    facts: Mapping[str, Typed]
+    params: Mapping[str, Value]
+    measures: dict[str, Kind] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+    aggregates: dict[str, pl.Expr] = field(default_factory=dict)
+    text_tests: dict[str, tuple[str, pl.Expr]] = field(default_factory=dict)
+    row_unit_columns: set[str] = field(default_factory=set)
+    _aggregate_names: dict[str, str] = field(default_factory=dict)
+
+    def add_aggregate(self, written: str, expr: pl.Expr) -> str:
+        """Return the hidden column of an aggregate; the same text is computed once."""
+        if written not in self._aggregate_names:
+            name = f"#aggregate{len(self._aggregate_names)}"
+            self._aggregate_names[written] = name
+            self.aggregates[name] = expr
+        return self._aggregate_names[written]
+
+    def add_text_test(self, column: str, expr: pl.Expr) -> pl.Expr:
+        """Return the hidden column of a test that is made on distinct texts only."""
+        name = f"#text{len(self.text_tests)}"
+        self.text_tests[name] = (column, expr)
+        return pl.col(name)

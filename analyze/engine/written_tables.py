@@ -1,0 +1,162 @@
+"""Build the tables of a test from the rows it writes; what it leaves out is null."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from analyze.engine.data import Tables
+from analyze.engine.model import RuleTest
+from analyze.engine.params import quantity_of
+from analyze.engine.per import Per, unit_column
+from analyze.engine.problems import did_you_mean
+from analyze.engine.program import Program
+from analyze.engine.syntax import ExpressionError
+from analyze.engine.values import is_usable
+from analyze.engine.yaml_file import KeyPath
+from analyze.tables.catalogue import FORWARDS, TABLES, TRACE, Table
+
+
+class InvalidTestError(Exception):
+    """A test in a rule is itself wrong.
+
+    Attributes:
+        path: the place below the test.
+        message, help: for people.
+        key: the key at that place is wrong, not its value.
+    """
+
+    def __init__(
+        self, path: KeyPath, message: str, help_text: str | None = None, *, key: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.path = path
+        self.message = message
+        self.help = help_text
+        self.key = key
+
+
+class WrittenTables(Tables):
+    """Tables whose rows a test writes out; what it leaves out is null."""
+
+    def __init__(
+        self,
+        table: Table,
+        rows: pl.DataFrame,
+        *,
+        units: pl.DataFrame,
+        facts: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Hold the rows.
+
+        Args:
+            table: the rule's table.
+            rows: its rows, with the table's schema.
+            units: the units, with the schema of their table.
+            facts: columns of the ``trace`` row.
+        """
+        super().__init__()
+        self._table = table
+        self._rows = rows
+        self._units = units
+        self._facts = {column.name: None for column in TRACE.columns} | dict(facts or {})
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """See :class:`Tables`."""
+        return self._facts
+
+    def table(self, name: str) -> pl.DataFrame:
+        """See :class:`Tables`."""
+        if name == self._table.name:
+            return self._rows
+        return pl.DataFrame(schema=TABLES[name].schema)
+
+    def was_recorded(self, table: Table) -> bool:  # noqa: ARG002 - rows that are written are there
+        """See :class:`Tables`."""
+        return True
+
+    def unit_index(self, table: Table, per: Per) -> pl.Series:
+        """See :class:`Tables`."""
+        rows = self.table(table.name)
+        if per.word == "trace":
+            return pl.repeat(0, rows.height, dtype=pl.Int64, eager=True)
+        # A test that is judged per region writes the region's number as the forward.
+        return rows[unit_column(table, per) or "forward"]
+
+    def unit_table(self, per: Per) -> pl.DataFrame:  # noqa: ARG002 - a test has units of one kind
+        """See :class:`Tables`."""
+        return self._units
+
+
+def write_tables(program: Program, test: RuleTest) -> WrittenTables:
+    """Return the tables of a test with ``rows``.
+
+    Raises:
+        InvalidTestError: a row has an unknown column or a value of another kind.
+    """
+    rows = _frame(test.rows or [], program.table, ("rows",))
+    facts = _frame([test.facts], TRACE, ("facts",)).row(0, named=True)
+    return WrittenTables(program.table, rows, units=_units(program, test, rows), facts=facts)
+
+
+def _units(program: Program, test: RuleTest, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the units a test writes; else one for each that its rows name."""
+    table = program.per.table or FORWARDS
+    key = "steps" if program.per.word == "step" else "forwards"
+    written = test.steps if key == "steps" else test.forwards
+    if written is not None:
+        return _frame(written, table, (key,))
+    if program.table.name == key:
+        return rows
+    column = unit_column(program.table, program.per) or program.per.word
+    column = column if column in rows.columns else "forward"
+    named = rows[column].drop_nulls().unique().sort() if column in rows.columns else [0]
+    return _frame([{"index": index} for index in named], table, (key,))
+
+
+def _frame(rows: Sequence[Mapping[str, Any]], table: Table, path: KeyPath) -> pl.DataFrame:
+    for index, row in enumerate(rows):
+        for name in row:
+            if table.column(name) is None:
+                place = (*path, name) if path == ("facts",) else (*path, index, name)
+                message = f"unknown column '{name}' in table '{table.name}'"
+                raise InvalidTestError(place, message, did_you_mean(name, table.schema), key=True)
+    return pl.DataFrame(
+        {
+            column.name: _series(column.name, [row.get(column.name) for row in rows], table, path)
+            for column in table.columns
+        }
+    )
+
+
+def _series(name: str, written: list[Any], table: Table, path: KeyPath) -> pl.Series:
+    dtype = table.schema[name]
+    values = [_value(value, dtype) for value in written]
+    for value in values:
+        if not _fits(value, dtype):
+            raise InvalidTestError(path, f"'{name}' cannot hold {value!r}")
+    return pl.Series(name, values, dtype, strict=True)
+
+
+def _value(value: Any, dtype: type[pl.DataType]) -> Any:
+    """Return a written value; quantities such as ``MiB(1)`` become numbers."""
+    if isinstance(value, str) and dtype in (pl.Int64, pl.Float64):
+        try:
+            quantity = quantity_of(value)
+        except ExpressionError:
+            return value
+        value = value if quantity is None else quantity
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+    return int(value) if whole and dtype == pl.Int64 else value
+
+
+def _fits(value: Any, dtype: type[pl.DataType]) -> bool:
+    if value is None:
+        return True
+    if dtype == pl.Boolean or isinstance(value, bool):
+        return dtype == pl.Boolean and isinstance(value, bool)
+    if dtype == pl.String:
+        return isinstance(value, str)
+    number = int if dtype == pl.Int64 else int | float
+    return isinstance(value, number) and is_usable(value)

@@ -1,0 +1,176 @@
+"""The result of checking one trace: plain, versioned data that every writer renders.
+
+Times are microseconds, sizes bytes, shares 0 to 1; null is unknown.
+"""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+SCHEMA_VERSION = 1
+"""Raised when a key is renamed, removed or changes its meaning; new keys do not raise it."""
+
+Level = Literal["info", "warning", "error"]
+FindingState = Literal["mismatch", "benign", "intermittent", "informative"]
+Confidence = Literal["low", "medium", "high"]
+
+LEVELS: tuple[Level, ...] = ("info", "warning", "error")
+"""Severities, mildest first."""
+
+CONFIDENCES: tuple[Confidence, ...] = ("low", "medium", "high")
+"""Confidences, lowest first."""
+
+_STATES: tuple[FindingState, ...] = ("mismatch", "intermittent", "informative", "benign")
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A consequence in short, as its cause lists it."""
+
+    code: str
+    title: str
+    message: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one rule found for one group.
+
+    Attributes:
+        code, name, title, category: of the rule.
+        state: ``mismatch``; ``benign``: known to be harmless, see ``because``; ``intermittent``:
+            too few units mismatch; ``informative``: the rule expects nothing.
+        severity: judged on the medians of the mismatching units.
+        worst_severity: the severest of any single unit.
+        worst_unit: index of that unit.
+        guess: the hypothesis that did not hold.
+        message, fix: what was seen, and one action.
+        measures: medians over the mismatching units.
+        group: the columns the rule groups by, with their values.
+        per: the unit of repetition in words.
+        units_total: units that could be judged.
+        units_mismatching: those that mismatch (of an informative rule: all that were judged).
+        units_unknown: units in which the expectation could not be evaluated.
+        savings_us: median per mismatching unit.
+        savings_kind: ``upper_bound`` or ``estimate``.
+        savings_of: ``gpu`` or ``cpu``: whose time.
+        savings_share: the same as a share of the unit's GPU busy time, or of its CPU time.
+        confidence: of the rule, lowered where ``uncertain`` says why.
+        status: of the rule: ``stable``, ``preview`` or ``deprecated``.
+        because: why it is benign.
+        uncertain: what the finding rests on without knowing it.
+        evidence: rows of the table.
+        known_problems, references: of the rule.
+        explained_by: fingerprint of the cause it is folded under. Its savings are part of the
+            cause's and must not be added to them.
+        folded: the consequences folded under this finding.
+        fingerprint: stable across runs and machines.
+    """
+
+    code: str
+    name: str
+    title: str
+    category: str
+    state: FindingState
+    severity: Level
+    worst_severity: Level
+    worst_unit: int | None
+    guess: str
+    message: str
+    fix: str | None
+    measures: dict[str, Any]
+    group: dict[str, Any]
+    per: str
+    units_total: int
+    units_mismatching: int
+    units_unknown: int
+    savings_us: float | None
+    savings_kind: str | None
+    savings_of: str | None
+    savings_share: float | None
+    confidence: Confidence
+    status: str
+    because: str | None
+    uncertain: tuple[str, ...]
+    evidence: tuple[dict[str, Any], ...]
+    known_problems: tuple[str, ...]
+    references: tuple[str, ...]
+    fingerprint: str
+    explained_by: str | None = None
+    folded: tuple[Folded, ...] = ()
+
+    @property
+    def gates(self) -> bool:
+        """Whether it can make a check fail, severity permitting."""
+        return self.state == "mismatch" and self.status != "preview"
+
+    @property
+    def rank(self) -> tuple[int, int, float, str, str]:
+        """Sort key: severest first, then by state, then by what could be saved."""
+        return (
+            -LEVELS.index(self.severity),
+            _STATES.index(self.state),
+            -(self.savings_us or 0.0),
+            self.code,
+            self.fingerprint,
+        )
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A rule whose expectation holds; ``because`` is set where a benign mismatch is ignored."""
+
+    code: str
+    name: str
+    because: str | None = None
+
+
+@dataclass(frozen=True)
+class NotApplicable:
+    """A rule, or some of its groups, that this trace cannot answer, and why."""
+
+    code: str
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class RuleFailure:
+    """A rule that could not be evaluated: a defect of the rule or of this program."""
+
+    code: str
+    name: str
+    message: str
+
+
+@dataclass(frozen=True)
+class UnitCount:
+    """What a forward is in the trace (an annotation, ``ProfilerStep``, ``trace``), how many."""
+
+    name: str
+    count: int
+
+
+@dataclass(frozen=True)
+class TraceReport:
+    """Everything that was found in one trace, findings ranked."""
+
+    trace: str
+    unit: UnitCount
+    coverage: dict[str, Any]
+    quality: dict[str, Any]
+    findings: tuple[Finding, ...] = ()
+    passed: tuple[Checked, ...] = ()
+    not_applicable: tuple[NotApplicable, ...] = ()
+    errors: tuple[RuleFailure, ...] = ()
+    schema_version: int = field(default=SCHEMA_VERSION)
+
+    @property
+    def checked(self) -> int:
+        """How many rules came to a verdict."""
+        return len({finding.code for finding in self.findings} | {c.code for c in self.passed})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain JSON data, ``schema_version`` first."""
+        data = asdict(self)
+        return {"schema_version": data.pop("schema_version"), **data}

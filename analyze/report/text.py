@@ -1,0 +1,190 @@
+"""The report of one trace as text: coverage, then findings ranked, then what could not be said."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from analyze.kernels.display import shorten
+from analyze.report.console import buffer_console, rendered
+from analyze.report.coverage_text import coverage_lines
+from analyze.report.result import Finding, TraceReport
+from analyze.report.summary_text import print_pairs
+from analyze.report.words import counted, duration, percentage, printable, share, size
+
+_MARKS = {"error": "\u2717", "warning": "!", "info": "i"}
+_STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+_BRIEF_EVIDENCE = 2
+_BRIEF_CELL = 52
+_INDENT = "    "
+
+
+def render_report(report: TraceReport, *, verbose: bool = False, color: bool = False) -> str:
+    """Return the report as text.
+
+    Args:
+        report: the result to render.
+        verbose: all evidence, all columns, and the rules that passed.
+        color: use terminal colours; the text says the same without them.
+    """
+    console = buffer_console(color=color)
+    console.print(Text(printable(report.trace), style="bold"))
+    print_pairs(console, coverage_lines(report.coverage, report.quality))
+    top_level = [finding for finding in report.findings if finding.explained_by is None]
+    for finding in top_level:
+        console.print()
+        _print_finding(console, finding, verbose=verbose)
+    _print_unanswered(console, report)
+    if verbose and report.passed:
+        passed = ", ".join(f"{rule.code} {rule.name}" for rule in report.passed)
+        console.print(Text(f"\nAs guessed: {passed}"))
+    console.print(Text("\n" + closing_line(report), style="bold"))
+    return rendered(console)
+
+
+def closing_line(report: TraceReport) -> str:
+    """Return the tally: findings, benign ones, rules that could not be answered."""
+    benign = sum(finding.state == "benign" for finding in report.findings)
+    findings = len(report.findings) - benign
+    tally = [
+        counted(findings, "finding"),
+        f"{benign} benign",
+        f"{len(report.not_applicable)} not applicable",
+    ]
+    if report.errors:
+        tally.append(counted(len(report.errors), "rule") + " failed")
+    return ", ".join(tally)
+
+
+def _print_finding(console: Console, finding: Finding, *, verbose: bool) -> None:
+    heading = Text()
+    style = _STYLES[finding.severity]
+    state = finding.severity if finding.state == "mismatch" else finding.state
+    heading.append(f"{_MARKS[finding.severity]} {state}", style=style)
+    heading.append(f"  {finding.code} {finding.name}", style="bold")
+    heading.append(f"  {finding.title}")
+    console.print(heading)
+    print_pairs(console, _sentences(finding, verbose=verbose))
+    _print_evidence(console, finding, verbose=verbose)
+
+
+def _sentences(finding: Finding, *, verbose: bool) -> Iterator[tuple[str, str]]:
+    yield "expected", printable(finding.guess)
+    yield "observed", printable(finding.message)
+    group = ", ".join(f"{key} {printable(str(value))}" for key, value in finding.group.items())
+    if group:
+        yield "of", group
+    if finding.because:
+        yield "benign", printable(finding.because)
+    if finding.fix and finding.state != "benign":
+        yield "do", printable(finding.fix)
+    if finding.savings_us is not None and finding.state != "benign":
+        yield "saves", _savings(finding)
+    yield "seen in", _units(finding)
+    for reason in finding.uncertain:
+        yield "unsure", printable(reason)
+    for consequence in finding.folded:
+        yield "explains", f"{consequence.code} {printable(consequence.message)}"
+    if verbose:
+        yield from (("mind", printable(problem)) for problem in finding.known_problems)
+        yield from (("see", printable(reference)) for reference in finding.references)
+
+
+def _savings(finding: Finding) -> str:
+    most = "at most " if finding.savings_kind == "upper_bound" else "about "
+    sentence = f"{most}{duration(finding.savings_us)} per {finding.per}"
+    if finding.savings_share is None:
+        return sentence
+    whole = "CPU time" if finding.savings_of == "cpu" else "GPU busy time"
+    return f"{sentence}, {share(finding.savings_share)} of its {whole}"
+
+
+def _units(finding: Finding) -> str:
+    units = counted(finding.units_total, finding.per)
+    sentence = f"{finding.units_mismatching} of {units}; confidence {finding.confidence}"
+    if finding.worst_severity != finding.severity and finding.worst_unit is not None:
+        sentence += f"; worst in {finding.per} {finding.worst_unit}: {finding.worst_severity}"
+    return sentence
+
+
+def _print_evidence(console: Console, finding: Finding, *, verbose: bool) -> None:
+    rows = finding.evidence if verbose else _differing(finding.evidence)[:_BRIEF_EVIDENCE]
+    columns = [name for name in (rows[0] if rows else {}) if any(r[name] is not None for r in rows)]
+    cells = [[_cell(column, row[column]) for column in columns] for row in rows]
+    if not verbose:
+        cells = [[_brief(cell) for cell in row] for row in cells]
+        columns = columns[: _fitting(console.width, columns, cells)]
+    if not columns:
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("")
+    for column in columns:
+        is_number = any(isinstance(row[column], int | float) for row in rows)
+        heading = Text(column, style="dim")
+        table.add_column(heading, justify="right" if is_number else "left", overflow="fold")
+    for row in cells:
+        table.add_row(_INDENT, *map(Text, row[: len(columns)]))
+    console.print(table)
+
+
+def _differing(evidence: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows that say something else than the one before, numbers aside."""
+    kept: list[dict[str, Any]] = []
+    for row in evidence:
+        if not kept or _words(row) != _words(kept[-1]):
+            kept.append(row)
+    return kept
+
+
+def _words(row: dict[str, Any]) -> list[str]:
+    return [value for value in row.values() if isinstance(value, str)]
+
+
+def _brief(cell: str) -> str:
+    """Shorten a cell in its middle: names begin, and chains end, with what matters."""
+    if len(cell) <= _BRIEF_CELL:
+        return cell
+    half = (_BRIEF_CELL - 1) // 2
+    return f"{cell[:half]}\u2026{cell[-half:]}"
+
+
+def _fitting(width: int, columns: Sequence[str], cells: Sequence[Sequence[str]]) -> int:
+    """Return how many columns fit beside each other, at least one."""
+    used = len(_INDENT) + 2
+    for number, column in enumerate(columns):
+        used += 2 + max([len(column), *(len(row[number]) for row in cells)])
+        if used > width:
+            return max(1, number)
+    return len(columns)
+
+
+def _cell(column: str, value: object) -> str:
+    if isinstance(value, str):
+        is_long_name = column == "name" and len(value) > _BRIEF_CELL
+        return printable(shorten(value) if is_long_name else value)
+    if value is None or isinstance(value, bool) or not isinstance(value, int | float):
+        return "-" if value is None else str(value)
+    return _number(column, value)
+
+
+def _number(column: str, value: float) -> str:
+    if column.endswith("_us"):
+        return duration(value)
+    if column.endswith("bytes"):
+        return size(value)
+    if column.startswith("occupancy"):
+        return percentage(value) if value < 1 else f"{value:.3g} %"
+    return f"{value:,.2f}" if isinstance(value, float) else f"{value:,}"
+
+
+def _print_unanswered(console: Console, report: TraceReport) -> None:
+    if report.not_applicable or report.errors:
+        console.print()
+    reasons: dict[str, list[str]] = {}
+    for rule in report.not_applicable:
+        reasons.setdefault(rule.reason, []).append(f"{rule.code} {rule.name}")
+    pairs = [("not applicable", f"{', '.join(rules)}: {why}") for why, rules in reasons.items()]
+    pairs += [("failed", f"{rule.code} {rule.name}: {rule.message}") for rule in report.errors]
+    print_pairs(console, ((label, printable(sentence)) for label, sentence in pairs))

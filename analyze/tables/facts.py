@@ -1,0 +1,125 @@
+"""The tables under construction: events linked to each other, times in integer nanoseconds."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from analyze.tables.api import build_api_calls
+from analyze.tables.clock import Clock
+from analyze.tables.gpu import build_gpu_ops
+from analyze.tables.header import Header
+from analyze.tables.host import STEP_PREFIX, Host, build_host
+from analyze.tables.ops import build_ops
+from analyze.tables.sources import nest_user_frames, sources_at, user_lines
+from analyze.tables.units import WHOLE_TRACE, Units, find_forwards, find_steps
+
+
+@dataclass
+class Facts:
+    """Frames with every helper column, times in nanoseconds."""
+
+    host: Host
+    steps: Units
+    forwards: Units
+    gpu_ops: pl.DataFrame
+    ops: pl.DataFrame
+    api_calls: pl.DataFrame
+    host_ops: int
+    """CPU ops in the file, with those that torch's tables leave out or merge."""
+    step_names: int
+    """Distinct ProfilerStep names in the file, with those that have no usable times."""
+
+
+def build_facts(clock: Clock, header: Header, forward: str | None) -> Facts:
+    """Link the events of a trace; the frames of ``clock`` are used up as they are linked.
+
+    Args:
+        clock: the events on one clock.
+        header: what the file says about itself.
+        forward: the annotation that encloses one forward, if the user named it.
+
+    Raises:
+        AnalyzeError: the trace has no annotation named ``forward``.
+    """
+    frames = clock.frames
+    host_ops, step_names = frames["ops"].height, _count_steps(frames)
+    _add_sources(frames)
+    host = build_host(frames.pop("ops"), frames.pop("annotations"))
+    annotations = host.nodes.filter(~pl.col("is_op"))
+    steps = find_steps(annotations)
+    forwards = find_forwards(annotations, steps, forward)
+    calls = build_api_calls(frames.pop("api_calls"), host)
+    calls = _add_units(calls, steps, forwards)
+    gpu_ops = build_gpu_ops(frames.pop("gpu_ops"), calls, host, header)
+    gpu_ops = _add_launch_columns(gpu_ops, calls, host, forwards)
+    calls = _add_caused_work(calls, gpu_ops, host)
+    ops = build_ops(host, gpu_ops, calls)
+    ops = _add_units(ops, steps, forwards)
+    return Facts(host, steps, forwards, gpu_ops, ops, calls, host_ops, step_names)
+
+
+def _add_sources(frames: dict[str, pl.DataFrame]) -> None:
+    """Give ops, annotations and API calls their source line; the Python frames are used up."""
+    user_frames = nest_user_frames(frames.pop("frames"))
+    for name in ("ops", "annotations", "api_calls"):
+        frame = frames[name]
+        source = sources_at(frame, user_frames)
+        if "call_stack" in frame.columns:
+            source = source.zip_with(source.is_not_null(), user_lines(frame["call_stack"]))
+        frames[name] = frame.with_columns(source=source)
+
+
+def _count_steps(frames: dict[str, pl.DataFrame]) -> int:
+    names = pl.concat([frames["ops"]["name"], frames["annotations"]["name"]])
+    return names.filter(names.str.starts_with(STEP_PREFIX)).n_unique()
+
+
+def _add_units(points: pl.DataFrame, steps: Units, forwards: Units) -> pl.DataFrame:
+    return points.with_columns(step=steps.index_at(points), forward=forwards.index_at(points))
+
+
+def _add_launch_columns(
+    gpu_ops: pl.DataFrame, calls: pl.DataFrame, host: Host, forwards: Units
+) -> pl.DataFrame:
+    """Give GPU work the unit, source line and op facts of its launch."""
+    nodes, api_row, op_row = host.nodes, gpu_ops["api_row"], gpu_ops["op_row"]
+    root_row = nodes["root_row"].gather(op_row)
+    forward = calls["forward"].gather(api_row)
+    if forwards.source == WHOLE_TRACE:
+        forward = pl.repeat(0, gpu_ops.height, dtype=pl.Int64, eager=True)
+    return gpu_ops.with_columns(
+        forward=forward,
+        step=calls["step"].gather(api_row),
+        source=calls["source"].gather(api_row),
+        host_pid=calls["pid"].gather(api_row),
+        op=nodes["name"].gather(op_row),
+        op_chain=nodes["op_chain"].gather(op_row),
+        root_op=nodes["name"].gather(root_row),
+        op_dtype=nodes["dtype"].gather(op_row),
+        root_dtype=nodes["root_dtype"].gather(op_row),
+        op_shapes=nodes["input_dims"].gather(op_row),
+        region=nodes["name"].gather(gpu_ops["region_row"]),
+    )
+
+
+def _add_caused_work(calls: pl.DataFrame, gpu_ops: pl.DataFrame, host: Host) -> pl.DataFrame:
+    """Count the GPU work of each API call and tell which calls made the host wait."""
+    touches_pageable = (pl.col("src_memory") == "pageable") | (pl.col("dst_memory") == "pageable")
+    caused = (
+        gpu_ops.filter(pl.col("linked"))
+        .group_by("api_row")
+        .agg(
+            gpu_ops=pl.len().cast(pl.Int64),
+            queue_delay_ns=pl.col("queue_delay_ns").first(),
+            pageable_copy=touches_pageable.any(),
+        )
+    )
+    nodes = host.nodes
+    joined = calls.join(caused, on="api_row", how="left", maintain_order="left")
+    return joined.with_columns(
+        gpu_ops=pl.col("gpu_ops").fill_null(0),
+        blocking=pl.col("is_sync") | pl.col("pageable_copy").fill_null(value=False),
+        op=nodes["name"].gather(joined["op_row"]),
+        op_chain=nodes["op_chain"].gather(joined["op_row"]),
+        region=nodes["name"].gather(joined["region_row"]),
+    )

@@ -1,0 +1,82 @@
+"""The ops: what of the host's trees is reported, with the GPU work each op launched."""
+
+import polars as pl
+
+from analyze.tables.host import Host
+
+_COLUMNS = (
+    "name",
+    "start_ns",
+    "dur_ns",
+    "self_ns",
+    "op_chain",
+    "depth",
+    "pid",
+    "tid",
+    "lane",
+    "dtype",
+    "phase",
+    "source",
+    "op_row",
+)
+
+
+def build_ops(host: Host, gpu_ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Return the ops in the order of their starts; times in nanoseconds.
+
+    Args:
+        host: the ops and annotations.
+        gpu_ops: columns ``op_row`` and ``dur_ns``.
+        calls: columns ``op_row``, ``dur_ns`` and ``blocking``.
+    """
+    nodes = host.nodes
+    own, total = _device_times(nodes, gpu_ops)
+    waits = calls.filter("blocking").group_by("op_row").agg(waiting_ns=pl.col("dur_ns").sum())
+    names = nodes["name"]
+    return (
+        nodes.select(
+            _COLUMNS,
+            own_device_ns=own["own_ns"],
+            own_gpu_ops=own["own_ops"],
+            device_ns=total["total_ns"],
+            gpu_ops=total["total_ops"],
+            parent=names.gather(nodes["parent"]),
+            root_op=names.gather(nodes["root_row"]),
+            region=names.gather(nodes["region_row"]),
+            finished=pl.col("finished").fill_null(value=True),
+            shapes=pl.col("input_dims"),
+            is_reported=pl.col("is_op") & ~pl.col("absorbed"),
+        )
+        .filter("is_reported")
+        .drop("is_reported")
+        .join(waits, on="op_row", how="left")
+        .with_columns(pl.col("waiting_ns").fill_null(0))
+        .sort("start_ns", maintain_order=True)
+        .with_columns(call_index=pl.int_range(pl.len()).over("name"))
+    )
+
+
+def _device_times(nodes: pl.DataFrame, gpu_ops: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Sum GPU time and count GPU work per node: its own, and with its descendants'."""
+    launched = (
+        gpu_ops.drop_nulls("op_row")
+        .group_by("op_row")
+        .agg(own_ns=pl.col("dur_ns").sum(), own_ops=pl.len().cast(pl.Int64))
+    )
+    rows = pl.DataFrame({"op_row": pl.int_range(nodes.height, dtype=pl.UInt32, eager=True)})
+    own = rows.join(launched, on="op_row", how="left", maintain_order="left").with_columns(
+        pl.col("own_ns", "own_ops").fill_null(0)
+    )
+    total_ns: list[int] = own["own_ns"].to_list()
+    total_ops: list[int] = own["own_ops"].to_list()
+    parents: list[int | None] = nodes["parent"].to_list()
+    for row in range(nodes.height - 1, -1, -1):
+        parent = parents[row]
+        if parent is not None:
+            total_ns[parent] += total_ns[row]
+            total_ops[parent] += total_ops[row]
+    total = pl.DataFrame(
+        {"total_ns": total_ns, "total_ops": total_ops},
+        schema={"total_ns": pl.Int64, "total_ops": pl.Int64},
+    )
+    return own, total

@@ -1,0 +1,47 @@
+"""The units of repetition with the amounts of the work launched in them."""
+
+import polars as pl
+
+from analyze.tables.facts import Facts
+from analyze.tables.intervals import covered_ns
+from analyze.tables.regions import gpu_amounts
+from analyze.tables.units import WHOLE_TRACE, Units
+
+
+def unit_rows(units: Units, key: str, facts: Facts) -> pl.DataFrame:
+    """Return one row a unit with the amounts of the work launched in it."""
+    gpu = gpu_amounts(facts.gpu_ops.drop_nulls(key), [key])
+    calls = (
+        facts.api_calls.drop_nulls(key)
+        .group_by(key)
+        .agg(
+            launches=pl.col("is_launch").sum().cast(pl.Int64),
+            syncs=(pl.col("is_sync") & ~pl.col("profiler_own")).sum().cast(pl.Int64),
+            api_cpu_ns=pl.col("dur_ns").sum(),
+        )
+    )
+    self_times = facts.ops.drop_nulls(key).group_by(key).agg(op_self_ns=pl.col("self_ns").sum())
+    amounts = ["gpu_busy_ns", "gpu_span_ns", "gpu_sum_ns", "gpu_ops", "kernels", "copies"]
+    rows = units.intervals.with_columns(cpu_ns=pl.col("end_ns") - pl.col("start_ns"))
+    if units.source == WHOLE_TRACE:
+        rows = _span_of_everything(rows, facts)
+    for part in (gpu, calls, self_times):
+        rows = rows.join(part, left_on="index", right_on=key, how="left", maintain_order="left")
+    return rows.with_columns(
+        pl.col([*amounts, "launches", "syncs", "op_self_ns"]).fill_null(0),
+        period_ns=pl.col("start_ns").shift(-1) - pl.col("start_ns"),
+    )
+
+
+def _span_of_everything(rows: pl.DataFrame, facts: Facts) -> pl.DataFrame:
+    length = pl.lit(whole_span_ns(facts), dtype=pl.Int64)
+    return rows.with_columns(start_ns=pl.lit(0, dtype=pl.Int64), end_ns=length, cpu_ns=length)
+
+
+def whole_span_ns(facts: Facts) -> int | None:
+    """Return the time from the first to the last moment of ops, API calls and GPU work."""
+    intervals = [
+        frame.select("start_ns", "dur_ns") for frame in (facts.ops, facts.api_calls, facts.gpu_ops)
+    ]
+    span = covered_ns(pl.concat(intervals), [])
+    return span["span_ns"][0] if span.height else None

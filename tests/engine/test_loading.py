@@ -1,0 +1,215 @@
+from pathlib import Path
+
+import pytest
+
+from analyze.engine.loading import apply_settings, load_rule, load_rules
+from analyze.engine.problems import InvalidRulesError
+from analyze.errors import AnalyzeError, RuleError
+
+GOOD = """\
+version: 1
+code: MINE101
+name: mine
+title: Mine
+guess: it holds
+from: kernels
+params: {limit: 3, wanted: [gemm], on: true, word: math, size: MiB(1)}
+measure: {n: count()}
+expect: n < params.limit
+message: "{n:int}"
+"""
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def problems(path: Path) -> str:
+    with pytest.raises(InvalidRulesError) as caught:
+        load_rules([path], builtin=False)
+    assert caught.value.exit_code == 4
+    return str(caught.value)
+
+
+def test_the_built_in_rules_load_from_the_checkout() -> None:
+    rules = load_rules()
+    codes = [rule.code for rule in rules]
+    assert {"COPY101", "OCC101"} <= set(codes)
+    assert codes == sorted(codes)
+    copy = next(rule for rule in rules if rule.code == "COPY101")
+    assert (copy.category, copy.pack) == ("copies", "builtin")
+    assert copy.params["min_bytes"] == 1 << 20
+
+
+def test_files_and_folders_are_loaded_beside_the_built_in_rules(tmp_path: Path) -> None:
+    file = write(tmp_path, "cat/mine.yaml", GOOD)
+    for path in (file, tmp_path, str(tmp_path)):
+        codes = [rule.code for rule in load_rules([path])]
+        assert {"MINE101", "COPY101"} <= set(codes)
+    rule = load_rules([tmp_path, file], builtin=False)[0]
+    assert (rule.category, rule.pack, rule.file) == ("cat", tmp_path.name, str(file))
+
+
+def test_a_pack_shares_lists_and_macros(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "pack.yaml",
+        "version: 1\npack: ours\nlists: {products: [gemm]}\n"
+        "macros: {product: {family: $products}}\n",
+    )
+    file = write(tmp_path, "a/b.yaml", GOOD + "where: {use: product}\n")
+    for path in (file, tmp_path):
+        assert load_rules([path], builtin=False)[0].pack == "ours"
+
+
+def test_a_mistake_in_a_macro_is_shown_in_the_pack_file(tmp_path: Path) -> None:
+    write(tmp_path, "pack.yaml", "version: 1\npack: ours\nmacros: {product: {familie: gemm}}\n")
+    write(tmp_path, "a/b.yaml", GOOD + "where: {use: product}\n")
+    assert "pack.yaml:3:20: error: unknown column 'familie'" in problems(tmp_path)
+
+
+def test_a_missing_path_is_an_error_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(RuleError, match="no such rule file"):
+        load_rules([tmp_path / "none"], builtin=False)
+    with pytest.raises(RuleError):
+        load_rules([tmp_path / ("x" * 5000)], builtin=False)
+
+
+def test_a_code_is_used_once(tmp_path: Path) -> None:
+    write(tmp_path, "a.yaml", GOOD)
+    write(tmp_path, "b.yaml", GOOD)
+    text = problems(tmp_path)
+    assert "b.yaml:2:7: error: the code MINE101 is already used by" in text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("code: MINE101", "code: mine"),
+        ("name: mine", "name: Mine"),
+        ("from: kernels", "from: kernel"),
+        ("message:", "massage:"),
+        ("expect: n <", "expect: m <"),
+        ("expect: n < params.limit", "expect: n"),
+        ('"{n:int}"', '"{m:int}"'),
+        ("version: 1", "version: 2"),
+        ("version: 1\n", ""),
+        ("guess: it holds\n", ""),
+        ("guess: it holds", "guess: 3"),
+        ("measure: {n: count()}", "measure: {n: [1]}"),
+        ("measure: {n: count()}", "measure: {n: count(), params: count()}"),
+        ("from: kernels", "from: regions\nper: forward"),
+        ("from: kernels", "from: kernels\nper: call"),
+        ("from: kernels", "from: kernels\nper: forwards"),
+        ("from: kernels", "from: kernels\nquorum: 2"),
+        ("from: kernels", "from: kernels\nseverity: fatal"),
+        ("from: kernels", "from: kernels\nseverity: [{level: error, when: n > 3}]"),
+        ("from: kernels", "from: kernels\nseverity: [{level: error}, {level: info}]"),
+        ("from: kernels", "from: kernels\ngroup_by: [nam]"),
+        ("from: kernels", "from: kernels\nevidence: {columns: [nam]}"),
+        ("from: kernels", "from: kernels\nevidence: {sort: -dur}"),
+        ("from: kernels", "from: kernels\nbenign: [{when: {family: gemm}}]"),
+        ("from: kernels", "from: kernels\nexplains: [copy]"),
+        ("from: kernels", "from: kernels\nsavings: {us: n > 1}"),
+        ("from: kernels", "from: kernels\nuncertain: [{when: m > 1, because: x}]"),
+        ("from: kernels", "from: kernels\nrequires: [{that: n > 1, else: x}]"),
+        ("limit: 3", "limit: MB(3)"),
+        ("limit: 3", "limit: {a: 1}"),
+        ("limit: 3", "limit: 99999999999999999999"),
+        ("limit: 3", "limit: .inf"),
+        ("from: kernels", "from: kernels\nwhere: {dur_us: 99999999999999999999}"),
+        ("from: kernels", "from: kernels\nwhere: {dur_us: {lt: .nan}}"),
+    ],
+)
+def test_mistakes_are_shown_with_line_column_and_caret(
+    tmp_path: Path, wrong: str, message: str
+) -> None:
+    assert wrong in GOOD
+    file = write(tmp_path, "mine.yaml", GOOD.replace(wrong, message, 1))
+    shown = problems(tmp_path)
+    first = shown.splitlines()[0]
+    assert first.startswith(f"{file}:")
+    assert ": error: " in first
+    assert "^" in shown
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "shown"),
+    [
+        ("measure:", "mesure:", "did you mean 'measure'?"),
+        ("from: kernels", "from: kernel", "did you mean 'kernels'?"),
+        ("code: MINE101", "code: mine", "two to six capitals and three digits"),
+        ("version: 1", "version: 2", "needs rule format 2, but this program reads 1"),
+        ("guess: it holds\n", "", "missing key 'guess'"),
+        ("guess: it holds", "guess: 3", "must be text"),
+        ("from: kernels", "from: kernels\nper: call", "needs the calls table"),
+        ("from: kernels", "from: regions\nper: forward", "judge it per trace"),
+        ("from: kernels", "from: kernels\nper: month", "must be 'forward', 'step', 'call'"),
+        ("from: kernels", "from: kernels\nevidence: {colums: [name]}", "did you mean 'columns'?"),
+        ("limit: 3", "limit: MB(3)", "did you mean 'MiB'?"),
+    ],
+)
+def test_mistakes_come_with_help(tmp_path: Path, wrong: str, right: str, shown: str) -> None:
+    write(tmp_path, "mine.yaml", GOOD.replace(wrong, right, 1))
+    assert shown in problems(tmp_path)
+
+
+def test_all_problems_of_all_files_are_shown_at_once(tmp_path: Path) -> None:
+    wrong = GOOD.replace("count()", "summ(x)").replace("{n:int}", "{zz}")
+    write(tmp_path, "a.yaml", wrong)
+    write(tmp_path, "b.yaml", "version: 1\n")
+    shown = problems(tmp_path)
+    assert "unknown function 'summ'" in shown
+    assert "unknown name 'zz'" in shown
+    assert "missing key 'code'" in shown
+    # The measure is broken; that what uses it is broken too says nothing new.
+    assert "expect" not in shown
+
+
+def test_positions_inside_expressions_and_templates(tmp_path: Path) -> None:
+    write(tmp_path, "a.yaml", GOOD.replace("count()", "count() + nn"))
+    assert "a.yaml:8:24: error: unknown name 'nn'" in problems(tmp_path)
+    write(tmp_path, "a.yaml", GOOD.replace("{n:int}", "ab {n:foo}"))
+    assert "a.yaml:10:15: error: unknown format 'foo'" in problems(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("setting", "name", "value"),
+    [
+        ("MINE101.limit=5", "limit", 5),
+        ("MINE101.limit=0.5", "limit", 0.5),
+        ("MINE101.size = KiB(2)", "size", 2048.0),
+        ("MINE101.on=false", "on", False),
+        ("MINE101.word=flash", "word", "flash"),
+        ("MINE101.wanted=gemm, conv", "wanted", ["gemm", "conv"]),
+    ],
+)
+def test_settings_override_parameters(
+    tmp_path: Path, setting: str, name: str, value: object
+) -> None:
+    file = write(tmp_path, "mine.yaml", GOOD)
+    rule = load_rules([file], builtin=False, settings=[setting])[0]
+    assert rule.params[name] == value
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("MINE101.limit", "write CODE.name=value"),
+        ("limit=3", "write CODE.name=value"),
+        ("MINE110.limit=3", "did you mean 'MINE101'"),
+        ("MINE101.limitt=3", "did you mean 'limit'"),
+        ("MINE101.limit=many", "must be a number"),
+        ("MINE101.limit=1e999", "must be a number"),
+        ("MINE101.limit=MB(1)", "must be a number"),
+        ("MINE101.on=1", "must be true or false"),
+    ],
+)
+def test_a_wrong_setting_is_a_usage_error(tmp_path: Path, setting: str, message: str) -> None:
+    rule = load_rule(write(tmp_path, "mine.yaml", GOOD))
+    with pytest.raises(AnalyzeError, match=message) as caught:
+        apply_settings([rule], [setting])
+    assert caught.value.exit_code == 2

@@ -1,0 +1,288 @@
+"""The installed command, as a user runs it."""
+
+import gzip
+import json
+import os
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import RunAnalyze
+
+LESSONS = {
+    "synthetic-naive": (6, {"COPY101": "error"}, 1),
+    "synthetic-naive-inplace": (5, {}, 0),
+    "synthetic-sdpa-math": (20, {"ATTN101": "error", "PREC101": "error", "ATTN102": "warning"}, 1),
+    "synthetic-sdpa-efficient": (1, {}, 0),
+    "synthetic-sdpa-flash": (1, {}, 0),
+    "synthetic-sdpa-cudnn": (1, {"LAUNCH101": "warning"}, 0),
+}
+MARKUP = "[bold]x[/bar] \x1b[2J\x1b]0;t\x07 <b>&amp;</b> :smile: " + "n" * 400
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_the_table_of_the_variants(name: str, samples: Path, run_analyze: RunAnalyze) -> None:
+    gpu_ops, expected, code = LESSONS[name]
+    done = run_analyze(samples / f"{name}.json.gz", "--format", "json")
+    report = json.loads(done.stdout)
+    found = {f["code"]: f["severity"] for f in report["findings"] if f["state"] == "mismatch"}
+    assert found == expected
+    assert done.returncode == code
+    assert report["unit"] == {"name": report["unit"]["name"], "count": 3}
+    summary = json.loads(
+        run_analyze("summary", samples / f"{name}.json.gz", "--format", "json").stdout
+    )
+    assert summary["unit"]["median"]["gpu_ops"] == gpu_ops
+
+
+def test_the_hidden_copy_names_its_owner(samples: Path, run_analyze: RunAnalyze) -> None:
+    done = run_analyze(samples / "synthetic-naive.json.gz")
+    assert "aten::masked_fill > aten::clone > aten::copy_" in done.stdout
+    assert "SYNTHETIC" in done.stdout
+    assert done.stdout.rstrip().endswith("1 finding, 2 benign, 0 not applicable")
+
+
+def test_json_keys_are_the_contract(samples: Path, run_analyze: RunAnalyze) -> None:
+    report = json.loads(
+        run_analyze(samples / "synthetic-sdpa-math.json.gz", "--format", "json").stdout
+    )
+    assert report["schema_version"] == 1
+    assert {"trace", "unit", "coverage", "quality", "findings", "passed"} <= report.keys()
+    assert {"not_applicable", "errors"} <= report.keys()
+    keys = {
+        "code", "name", "severity", "state", "guess", "message", "measures", "savings_us",
+        "confidence", "evidence",
+    }  # fmt: skip
+    for finding in report["findings"]:
+        assert keys <= finding.keys()
+    causes = {f["fingerprint"]: f["code"] for f in report["findings"]}
+    folded = {f["code"]: causes[f["explained_by"]] for f in report["findings"] if f["explained_by"]}
+    assert folded == {"PREC101": "ATTN101", "ATTN102": "ATTN101"}
+
+
+def test_several_traces_give_a_list_and_the_worst_exit_code(
+    samples: Path, run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    good, bad = samples / "synthetic-sdpa-flash.json.gz", samples / "synthetic-naive.json.gz"
+    done = run_analyze(good, bad, "--format", "json")
+    assert [Path(report["trace"]).name for report in json.loads(done.stdout)] == [
+        good.name,
+        bad.name,
+    ]
+    assert done.returncode == 1
+    other = tmp_path / "notes.json"
+    other.write_text('{"schema": "1.0", "nodes": []}')
+    mixed = run_analyze(other, good, "--format", "json")
+    assert mixed.returncode == 3
+    assert json.loads(mixed.stdout)["trace"] == str(good)
+    assert "execution trace" in mixed.stderr
+
+
+def test_a_folder_stands_for_its_traces(samples: Path, run_analyze: RunAnalyze) -> None:
+    done = run_analyze(samples, "--format", "json")
+    assert len(json.loads(done.stdout)) == len(list(samples.glob("*.json.gz")))
+
+
+def test_standard_input(samples: Path, run_analyze: RunAnalyze) -> None:
+    data = (samples / "synthetic-sdpa-flash.json.gz").read_bytes()
+    for stdin in (data, gzip.decompress(data)):
+        done = run_analyze("-", "--format", "json", stdin=stdin)
+        assert json.loads(done.stdout)["trace"] == "<stdin>"
+
+
+@pytest.mark.parametrize(
+    ("content", "words", "code"),
+    [
+        (b"", "the file is empty", 3),
+        (b"hello", "not JSON", 3),
+        (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull", 3),
+        (b'{"schema": "1.0.2", "nodes": []}', "execution trace", 3),
+        (b'[[1, 2, 3, 4]]', "memory timeline", 3),
+        (b'{"segments": [], "device_traces": []}', "memory snapshot", 3),
+        (b"\x80\x04\x95", "pickle", 3),
+        (b"\x0a\x84\x01\x08", "Perfetto protobuf", 3),
+        (b'{"traceEvents": [{"ph": "X", "cat": "FEE", "name": "f", "ts": 1, "dur": 1}]}', "VizTracer", 3),
+        (b'{"traceEvents": [{"ph": "X", "cat": "devtools.timeline", "name": "f", "ts": 1}]}', "browser", 3),
+        (b'{"traceEvents": [{"ph": "X", "name": "k", "args": {"BeginNs": "1"}}]}', "rocprof", 3),
+        (b'{"a": 1}', "without a traceEvents list", 3),
+        (b'{"schemaVersion": 1, "deviceProperties": [], "traceEvents": []}', "nothing was recorded", 2),
+    ],
+)  # fmt: skip
+def test_other_files_are_named_in_one_line(
+    content: bytes, words: str, code: int, tmp_path: Path, run_analyze: RunAnalyze
+) -> None:
+    path = tmp_path / "input.json.gz"
+    path.write_bytes(content)
+    for command in ([], ["summary"]):
+        done = run_analyze(*command, path)
+        assert done.returncode == code
+        assert words in done.stderr
+        assert done.stderr.count("\n") == 1
+        assert str(path) in done.stderr
+
+
+def test_missing_paths_and_wrong_words(tmp_path: Path, run_analyze: RunAnalyze) -> None:
+    cases = [
+        (["nowhere.json"], 3, "no such file"),
+        (["sumary", "x.json"], 3, "did you mean the command 'summary'?"),
+        ([str(tmp_path)], 3, "holds no traces"),
+        ([], 2, ""),
+        (["columns", "kernles"], 2, "did you mean 'kernels'?"),
+        (["check", "--frmat", "json"], 2, "--format"),
+    ]
+    for arguments, code, words in cases:
+        done = run_analyze(*arguments)
+        assert (done.returncode, words in done.stderr) == (code, True), (arguments, done)
+        assert done.stderr.count("\n") <= 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+def test_an_unreadable_file(samples: Path, tmp_path: Path, run_analyze: RunAnalyze) -> None:
+    path = tmp_path / "secret.json"
+    shutil.copy(samples / "synthetic-naive.json.gz", path)
+    path.chmod(0)
+    done = run_analyze(path)
+    assert done.returncode == 3
+    assert "Permission denied" in done.stderr
+
+
+def test_a_cpu_trace_says_what_it_cannot_answer(samples: Path, run_analyze: RunAnalyze) -> None:
+    done = run_analyze(samples / "cpu-naive.json.gz")
+    assert done.returncode == 0
+    assert "no GPU work was recorded" in done.stdout
+    assert "not applicable" in done.stdout
+
+
+def test_nothing_could_be_checked(tmp_path: Path, run_analyze: RunAnalyze) -> None:
+    events = [
+        {
+            "ph": "X",
+            "cat": "python_function",
+            "name": "a.py(1): f",
+            "pid": 1,
+            "tid": 1,
+            "ts": 1,
+            "dur": 5,
+        }
+    ]
+    path = tmp_path / "frames.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    done = run_analyze(path)
+    assert done.returncode == 2
+    assert "nothing could be checked" in done.stderr
+    assert "capture with" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "code"), [("never", 0), ("error", 0), ("warning", 1), ("info", 1)]
+)
+def test_fail_on(fail_on: str, code: int, samples: Path, run_analyze: RunAnalyze) -> None:
+    done = run_analyze(samples / "synthetic-sdpa-cudnn.json.gz", "--fail-on", fail_on)
+    assert done.returncode == code
+
+
+def test_set_and_forward(samples: Path, run_analyze: RunAnalyze) -> None:
+    cudnn = samples / "synthetic-sdpa-cudnn.json.gz"
+    done = run_analyze(cudnn, "--fail-on", "warning", "--set", "LAUNCH101.min_launches=100")
+    assert done.returncode == 0
+    wrong = run_analyze(cudnn, "--set", "LAUNCH101.min_launchs=100")
+    assert wrong.returncode == 2
+    assert "min_launches" in wrong.stderr
+    named = run_analyze(cudnn, "--forward", "sdpa_fwd", "--format", "json")
+    assert json.loads(named.stdout)["unit"]["name"] == "sdpa_fwd"
+    missing = run_analyze(cudnn, "--forward", "nope")
+    assert missing.returncode == 2
+    assert "it has sdpa_fwd" in missing.stderr
+
+
+def test_users_rules_and_their_mistakes(
+    samples: Path, tmp_path: Path, run_analyze: RunAnalyze
+) -> None:
+    rule = tmp_path / "mine.yaml"
+    rule.write_text(
+        "version: 1\ncode: MINE101\nname: any-softmax\ntitle: T\nguess: There is no softmax.\n"
+        "from: kernels\nwhere: {family: softmax}\nmeasure: {n: count()}\nexpect: n == 0\n"
+        'message: "{n:int} softmax kernels"\n'
+    )
+    done = run_analyze(samples / "synthetic-naive.json.gz", "--rules", rule)
+    assert "MINE101 any-softmax" in done.stdout
+    rule.write_text(rule.read_text().replace("family", "famly"))
+    wrong = run_analyze(samples / "synthetic-naive.json.gz", "--rules", rule)
+    assert wrong.returncode == 4
+    assert f"{rule}:7:" in wrong.stderr
+    assert "did you mean 'family'?" in wrong.stderr
+    assert "Traceback" not in wrong.stderr
+
+
+def test_output_is_written_whole_or_not_at_all(
+    samples: Path, tmp_path: Path, run_analyze: RunAnalyze
+) -> None:
+    target = tmp_path / "report.json"
+    flash = samples / "synthetic-sdpa-flash.json.gz"
+    assert run_analyze(flash, "--format", "json", "-o", target).stdout == ""
+    assert json.loads(target.read_text())["schema_version"] == 1
+    assert stat.S_IMODE(target.stat().st_mode) & 0o044
+    before = target.read_bytes()
+    (tmp_path / "other.json").write_text("[[1]]")
+    assert run_analyze(tmp_path / "other.json", "-o", target).returncode == 3
+    assert target.read_bytes() == before
+    missing = run_analyze(flash, "-o", tmp_path / "no/such/folder.json")
+    assert missing.returncode == 2
+    assert "cannot be written" in missing.stderr
+    assert list(tmp_path.glob(".*")) == []
+
+
+def test_names_cannot_do_anything_to_the_terminal(tmp_path: Path, run_analyze: RunAnalyze) -> None:
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": MARKUP, "pid": 1, "tid": 1, "ts": 0, "dur": 90},
+        {"ph": "X", "cat": "cuda_runtime", "name": "cudaMemcpyAsync", "pid": 1, "tid": 1, "ts": 5,
+         "dur": 2, "args": {"correlation": 1}},
+        {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy DtoD (Device -> Device)", "pid": 0, "tid": 7,
+         "ts": 20, "dur": 50, "args": {"device": 0, "stream": 7, "correlation": 1, "bytes": 9e6}},
+        {"ph": "X", "cat": "kernel", "name": MARKUP, "pid": 0, "tid": 7, "ts": 90, "dur": 50,
+         "args": {"device": 0, "stream": 7}},
+    ]  # fmt: skip
+    path = tmp_path / "markup.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    for arguments in ([path], [path, "--verbose"], ["summary", path]):
+        done = run_analyze(*arguments, FORCE_COLOR="1")
+        assert "\x1b[2J" not in done.stdout
+        assert "\x1b]0" not in done.stdout
+        assert "[bold]" in done.stdout
+        assert ":smile:" in run_analyze(path, "--verbose").stdout
+
+
+def test_color_only_where_it_is_wanted(samples: Path, run_analyze: RunAnalyze) -> None:
+    naive = samples / "synthetic-naive.json.gz"
+    plain = run_analyze(naive)
+    assert "\x1b[" not in plain.stdout
+    forced = run_analyze(naive, FORCE_COLOR="1")
+    assert "\x1b[" in forced.stdout
+    assert "error" in plain.stdout
+    assert "\x1b[" not in run_analyze(naive, NO_COLOR="1", FORCE_COLOR="1").stdout
+
+
+def test_columns_prints_the_catalogue(run_analyze: RunAnalyze) -> None:
+    text = run_analyze("columns", "kernels").stdout
+    assert "occupancy_limiter" in text
+    everything = json.loads(run_analyze("columns", "--format", "json").stdout)
+    assert everything["copies"]["view_of"] == "gpu_ops"
+    assert {
+        "gpu_ops",
+        "ops",
+        "api_calls",
+        "regions",
+        "forwards",
+        "steps",
+        "trace",
+    } <= everything.keys()
+
+
+def test_version_and_help(run_analyze: RunAnalyze) -> None:
+    assert run_analyze("--version").stdout.startswith("analyze, version 0.")
+    for command in ([], ["check"], ["summary"], ["columns"]):
+        done = run_analyze(*command, "--help")
+        assert done.returncode == 0
+        assert "Usage" in done.stdout

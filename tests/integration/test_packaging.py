@@ -1,0 +1,113 @@
+"""The distribution: wheel and sdist are complete, light, and work away from the checkout."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MAX_INSTALLED_BYTES = 250e6
+INSTALLERS = {"pip", "setuptools", "wheel", "_distutils_hack", "pkg_resources"}
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    done = subprocess.run(
+        list(map(str, command)),
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+    )
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist and the wheel built from it."""
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--outdir", folder, ROOT, cwd=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installed(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh virtual environment that holds the wheel and what it requires, nothing else."""
+    folder = tmp_path_factory.mktemp("installed")
+    run(sys.executable, "-m", "venv", folder / "venv", cwd=folder)
+    wheel = next(distributions.glob("*.whl"))
+    run(folder / "venv/bin/pip", "install", "--quiet", wheel, cwd=folder)
+    return folder
+
+
+def site_packages(installed: Path) -> Path:
+    return next(installed.glob("venv/lib/python*/site-packages"))
+
+
+def test_the_wheel_holds_rules_and_samples(distributions: Path) -> None:
+    names = zipfile.ZipFile(next(distributions.glob("*.whl"))).namelist()
+    assert "analyze/_rules/copies/hidden-memcpy.yaml" in names
+    assert "analyze/_sample_traces/synthetic-naive.json.gz" in names
+    assert "analyze/kernels/names.yaml" in names
+    assert "analyze/py.typed" in names
+    assert not [name for name in names if name.startswith(("tests", "benchmarks"))]
+
+
+def test_the_sdist_holds_what_a_developer_needs(distributions: Path) -> None:
+    with tarfile.open(next(distributions.glob("*.tar.gz"))) as archive:
+        names = {name.split("/", 1)[-1] for name in archive.getnames()}
+    assert {"README.md", "LICENSE", "rules/copies/hidden-memcpy.yaml", "tests/conftest.py"} <= names
+
+
+def test_the_installed_commands_check_a_sample(installed: Path) -> None:
+    sample = site_packages(installed) / "analyze/_sample_traces/synthetic-naive.json.gz"
+    for command in ("analyze", "kinetolint"):
+        output = run(installed / "venv/bin" / command, sample, "--format", "json", cwd=installed)
+        assert json.loads(output)["findings"][0]["code"] == "COPY101"
+
+
+def test_the_installation_is_light_and_has_no_torch(installed: Path) -> None:
+    packages = [path for path in site_packages(installed).iterdir() if path.name not in INSTALLERS]
+    assert "torch" not in {path.name for path in packages}
+    files = [file for path in packages for file in ([path] if path.is_file() else path.rglob("*"))]
+    size = sum(f.stat().st_size for f in files if f.is_file() and "pip-" not in str(f))
+    assert size < MAX_INSTALLED_BYTES
+
+
+def test_help_imports_nothing_heavy(installed: Path) -> None:
+    code = (
+        "import sys; sys.argv = ['analyze', '--help']\n"
+        "from analyze.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print([name for name in ('polars', 'pydantic', 'ruamel.yaml', 'orjson', 'torch')"
+        " if name in sys.modules])"
+    )
+    output = run(installed / "venv/bin/python", "-c", code, cwd=installed)
+    assert output.strip().endswith("[]")
+
+
+def test_an_editable_install_sees_rule_edits_live(tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    for name in ("analyze", "rules", "sample_traces"):
+        shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, checkout / name)
+    run(sys.executable, "-m", "venv", "--system-site-packages", tmp_path / "venv", cwd=tmp_path)
+    python = tmp_path / "venv/bin/python"
+    own_packages = next(path for path in map(Path, sys.path) if path.name == "site-packages")
+    site = next((tmp_path / "venv").glob("lib/python*/site-packages"))
+    (site / "dependencies.pth").write_text(f"{own_packages}\n")
+    run(python, "-m", "pip", "install", "--quiet", "--no-deps", "-e", checkout, cwd=tmp_path)
+    rule = checkout / "rules/copies/hidden-memcpy.yaml"
+    rule.write_text(rule.read_text().replace("Device-to-device copy", "An edited title"))
+    sample = checkout / "sample_traces/synthetic-naive.json.gz"
+    output = run(tmp_path / "venv/bin/analyze", sample, cwd=tmp_path)
+    assert "An edited title" in output

@@ -1,0 +1,162 @@
+"""What users of real hardware see: findings that are right, silence where it belongs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analyze.cli.check import check_trace
+from analyze.engine.loading import load_rules
+from analyze.errors import AnalyzeError
+from analyze.report.result import TraceReport
+from tests.conftest import RunAnalyze
+
+
+def trace_of(real_traces: Path, name: str) -> Path:
+    return next(path for path in (real_traces / name).iterdir() if path.is_file())
+
+
+@pytest.fixture(scope="module")
+def reports(real_traces: Path) -> dict[str, TraceReport | AnalyzeError]:
+    rules = load_rules()
+    found: dict[str, TraceReport | AnalyzeError] = {}
+    for folder in sorted(path for path in real_traces.iterdir() if path.is_dir()):
+        try:
+            found[folder.name] = check_trace(str(trace_of(real_traces, folder.name)), None, rules)
+        except AnalyzeError as error:
+            found[folder.name] = error
+    return found
+
+
+def report_of(reports: dict[str, TraceReport | AnalyzeError], name: str) -> TraceReport:
+    report = reports[name]
+    assert isinstance(report, TraceReport)
+    return report
+
+
+def findings(report: TraceReport, code: str) -> list[Any]:
+    return [finding for finding in report.findings if finding.code == code]
+
+
+def test_every_file_is_analysed_or_refused_by_name(
+    reports: dict[str, TraceReport | AnalyzeError],
+) -> None:
+    assert len(reports) == 66
+    for name, outcome in reports.items():
+        if name.endswith("-neg"):
+            assert isinstance(outcome, AnalyzeError), name
+            assert outcome.exit_code == 3, name
+        elif name == "gen-empty":
+            assert isinstance(outcome, AnalyzeError)
+            assert outcome.exit_code == 2
+            assert "capture again" in str(outcome)
+        else:
+            assert isinstance(outcome, TraceReport), name
+            assert not outcome.errors, name
+            json.dumps(outcome.to_dict(), allow_nan=False)
+
+
+def test_all_at_once_on_the_command_line(real_traces: Path, run_analyze: RunAnalyze) -> None:
+    small = [
+        "gen-names",
+        "gen-badmeta",
+        "gen-legacy-array",
+        "hta-bigint",
+        "kin-before",
+        "viz-fib-neg",
+    ]
+    done = run_analyze(*(trace_of(real_traces, name) for name in small))
+    assert done.returncode == 3
+    assert "Traceback" not in done.stderr
+    assert "VizTracer" in done.stderr
+
+
+def test_damaged_files_say_what_was_lost(real_traces: Path, run_analyze: RunAnalyze) -> None:
+    names = run_analyze("summary", trace_of(real_traces, "gen-names"), "--format", "json")
+    summary = json.loads(names.stdout)
+    assert summary["events"] == 70
+    assert summary["quality"]["events_lost"] == 1
+    text = run_analyze(trace_of(real_traces, "gen-names")).stdout
+    assert "1 event could not be read" in text
+    meta = json.loads(
+        run_analyze("summary", trace_of(real_traces, "gen-badmeta"), "--format", "json").stdout
+    )
+    assert meta["events"] == 16
+    assert meta["quality"]["metadata_lost"] == ["bad"]
+
+
+def test_switch_a100_fp32_gemms_and_hidden_copies(
+    reports: dict[str, TraceReport | AnalyzeError],
+) -> None:
+    report = report_of(reports, "switch-a100")
+    (gemm,) = findings(report, "PREC102")
+    assert gemm.severity == "error"
+    assert gemm.measures["n"] == 131
+    assert gemm.measures["us"] / 83174 == pytest.approx(0.955, abs=0.01)
+    assert not findings(report, "PREC101")
+    (copy,) = findings(report, "COPY101")
+    assert copy.measures["n"] == 10
+    assert copy.measures["largest"] == 4 << 20
+    chains = {row["op_chain"] for row in copy.evidence}
+    assert chains == {"aten::masked_fill > aten::clone > aten::copy_"}
+
+
+def test_owl_is_quiet_about_its_50_byte_copies(
+    reports: dict[str, TraceReport | AnalyzeError],
+) -> None:
+    assert not findings(report_of(reports, "tl-h100-owl"), "COPY101")
+
+
+def test_qwen_on_h100(reports: dict[str, TraceReport | AnalyzeError]) -> None:
+    report = report_of(reports, "tl-h100-qwen")
+    (flash,) = findings(report, "OCC101")
+    assert flash.state == "benign"
+    assert flash.group == {"short_name": "pytorch_flash::flash_fwd_kernel"}
+    assert flash.measures["reported"] == 13
+    assert flash.measures["real"] == pytest.approx(12.5, abs=1)
+    (zeros,) = findings(report, "OCC102")
+    assert zeros.state == "benign"
+    assert zeros.measures["real"] > 10
+    assert "48 KiB" in zeros.because
+    assert report.coverage["linked_share"] == pytest.approx(0.70, abs=0.01)
+    assert report.coverage["gpu_ops_unlinked"] == 509
+
+
+def test_no_cuda_core_claim_on_amd(reports: dict[str, TraceReport | AnalyzeError]) -> None:
+    for name in ("tl-mi300-qwen", "tl-mi300-triton", "tl-sdpa01", "tl-sgl-decode", "hta-amd-mi250"):
+        report = report_of(reports, name)
+        assert not findings(report, "PREC101"), name
+        assert not findings(report, "PREC102"), name
+        reasons = {rule.code: rule.reason for rule in report.not_applicable}
+        assert "NVIDIA" in reasons["PREC101"], name
+
+
+def test_volta_has_no_tf32(reports: dict[str, TraceReport | AnalyzeError]) -> None:
+    for name in ("par-dlrm-w0", "kin-r50-w0-v19"):
+        report = report_of(reports, name)
+        assert not findings(report, "PREC102"), name
+        assert "8.0" in {r.code: r.reason for r in report.not_applicable}["PREC102"]
+
+
+def test_unknown_inputs_lower_the_confidence(
+    reports: dict[str, TraceReport | AnalyzeError],
+) -> None:
+    (gemm,) = findings(report_of(reports, "swin-a4000"), "PREC102")
+    assert gemm.confidence == "low"
+    assert "was not recorded" in gemm.uncertain[0]
+
+
+def test_no_real_trace_has_a_fat_cpu_bar(reports: dict[str, TraceReport | AnalyzeError]) -> None:
+    for name, report in reports.items():
+        if isinstance(report, TraceReport):
+            assert not findings(report, "LAUNCH101"), name
+
+
+def test_one_graph_launch_replays_hundreds_of_kernels(
+    real_traces: Path, run_analyze: RunAnalyze
+) -> None:
+    done = run_analyze("summary", trace_of(real_traces, "tl-sgl-decode"), "--format", "json")
+    summary = json.loads(done.stdout)
+    assert summary["graph_launches"] == 1
+    assert summary["coverage"]["linked_share"] == 1
