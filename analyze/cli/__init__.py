@@ -8,6 +8,7 @@ from analyze.cli.check import check
 from analyze.cli.columns import columns
 from analyze.cli.default_command import DefaultCommandGroup
 from analyze.cli.summary import summary
+from analyze.cli.traces import complain
 from analyze.errors import AnalyzeError
 
 INTERRUPTED = 130
@@ -52,8 +53,7 @@ def main() -> None:
         click.echo("analyze: interrupted", err=True)
         sys.exit(INTERRUPTED)
     except AnalyzeError as error:
-        click.echo(f"analyze: {error}", err=True)
-        sys.exit(error.exit_code)
+        sys.exit(complain(error))
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)

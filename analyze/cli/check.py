@@ -17,8 +17,8 @@ from analyze.cli.traces import (
 from analyze.errors import AnalyzeError, NothingToCheckError
 
 if TYPE_CHECKING:
+    from analyze.engine.result import TraceReport
     from analyze.engine.rule import Rule
-    from analyze.report.result import TraceReport
 
 FINDINGS = 1
 """Exit code when something at or above --fail-on was found."""
@@ -26,14 +26,6 @@ FINDINGS = 1
 
 @click.command()
 @trace_arguments
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print. JSON of several traces is a list.",
-)
 @click.option(
     "--fail-on",
     type=click.Choice(["info", "warning", "error", "never"]),
@@ -71,7 +63,7 @@ def check(
     """Print coverage, then findings: expected, observed, where, evidence, action, savings."""
     from analyze.engine.loading import load_rules  # noqa: PLC0415
 
-    rules = load_rules(rule_paths, settings=settings)
+    rules = load_rules(rule_paths, settings=settings, tests=False)
     reports: list[TraceReport] = []
     codes: list[int] = []
     for path in find_traces(traces, command_names(ctx)):
@@ -103,7 +95,7 @@ def check_trace(path: str, forward: str | None, rules: "list[Rule]") -> "TraceRe
 
 
 def _verdict(report: "TraceReport", fail_on: str) -> int:
-    from analyze.report.result import LEVELS  # noqa: PLC0415
+    from analyze.engine.result import LEVELS  # noqa: PLC0415
 
     if report.errors and not report.checked:
         return complain(NothingToCheckError(f"{report.trace}: every rule failed"))

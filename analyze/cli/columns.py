@@ -2,17 +2,12 @@
 
 import rich_click as click
 
+from analyze.cli.traces import format_option
+
 
 @click.command()
 @click.argument("table", required=False)
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print.",
-)
+@format_option("text", "json")
 def columns(table: str | None, output_format: str) -> None:
     """Print the documented tables, or the columns of TABLE."""
     from analyze.report.columns import columns_as_json, columns_as_text  # noqa: PLC0415

@@ -18,14 +18,6 @@ from analyze.errors import AnalyzeError
 
 @click.command()
 @trace_arguments
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print. JSON of several traces is a list.",
-)
 @click.pass_context
 def summary(
     ctx: click.Context,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import rich_click as click
 
-from analyze.errors import AnalyzeError, TraceError
+from analyze.errors import AnalyzeError, RuleError, TraceError
 
 if TYPE_CHECKING:
     from analyze.tables.build import Trace
@@ -22,8 +22,21 @@ SEVERITY_OF_EXIT_CODES = (4, 3, 1, 2, 0)
 """Exit codes from worst to best, for runs over several traces."""
 
 
+def format_option(*formats: str) -> Callable[[Command], Command]:
+    """Return the option that chooses between output formats; the first is the default."""
+    return click.option(
+        "--format",
+        "output_format",
+        type=click.Choice(formats),
+        default=formats[0],
+        show_default=True,
+        help="How to print. JSON of several traces is a list.",
+    )
+
+
 def trace_arguments(command: Command) -> Command:
     """Add the arguments that every command over traces takes."""
+    command = format_option("text", "json")(command)
     command = click.option(
         "--forward",
         metavar="NAME",
@@ -136,8 +149,9 @@ def emit(text: str, output: Path | None) -> None:
 
 
 def complain(error: AnalyzeError) -> int:
-    """Print the one line of an error on standard error; return its exit code."""
-    click.echo(f"analyze: {error}", err=True)
+    """Print an error on standard error, in one line unless it is about rules; return its code."""
+    prefix = "" if isinstance(error, RuleError) else "analyze: "
+    click.echo(f"{prefix}{error}", err=True)
     return error.exit_code
 
 

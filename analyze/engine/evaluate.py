@@ -12,10 +12,11 @@ from typing import Any
 import polars as pl
 
 from analyze.engine.data import UNIT, Tables
-from analyze.engine.judge import Judge, Judged, Suspect
+from analyze.engine.judge import CHAIN, Judge, Judged, Suspect
 from analyze.engine.needs import missing
 from analyze.engine.program import Program
 
+_MATCHES = "#matches"
 _OK = "#ok"
 _PRESENT = "#present"
 
@@ -29,11 +30,13 @@ class Outcome:
         not_applicable: why the trace is not enough.
         unknown: units, or groups, whose expectation could not be evaluated although the trace is
             enough; in words.
+        undecided_rows: rows of which ``where`` could not tell whether they match.
     """
 
     judged: list[Judged] = field(default_factory=list)
     not_applicable: str | None = None
     unknown: str | None = None
+    undecided_rows: int = 0
 
 
 def evaluate(program: Program, tables: Tables, quorum: float) -> Outcome:
@@ -63,13 +66,14 @@ class _Evaluation:
         self._quorum = quorum
         self._units = tables.units(program.per)
         self._keys = [f"#key{index}" for index in range(len(program.group_by))]
+        self._undecided = 0
         self._rows = self._matched(tables)
 
     def run(self) -> Outcome:
         measured = self._measured_rows()
-        if self._program.expect is None:
-            return self._inform(measured)
-        return self._judge(measured)
+        outcome = self._inform(measured) if self._program.expect is None else self._judge(measured)
+        outcome.undecided_rows = self._undecided
+        return outcome
 
     def _matched(self, tables: Tables) -> pl.DataFrame:
         """Return the rows that match ``where`` and belong to a unit."""
@@ -87,11 +91,14 @@ class _Evaluation:
             used = [f"{program.per.word}.{name}" for name in program.scope.row_unit_columns]
             units = self._units.select(UNIT, *used)
             rows = rows.join(units, on=UNIT, how="left", maintain_order="left")
-        return rows.filter(program.where & pl.col(UNIT).is_in(self._units[UNIT].implode()))
+        rows = rows.filter(pl.col(UNIT).is_in(self._units[UNIT].implode()))
+        matches = program.where.alias(_MATCHES)
+        self._undecided = rows.select(matches)[_MATCHES].null_count() if rows.height else 0
+        return rows.filter(program.where)
 
     def _needed_columns(self) -> set[str]:
         program = self._program
-        needed = {*program.group_by, *program.evidence}
+        needed = {*program.group_by, *program.evidence, *program.distinct, CHAIN}
         needed |= {program.sort[0]} if program.sort else set()
         for expr in program.row_expressions():
             needed |= set(expr.meta.root_names())

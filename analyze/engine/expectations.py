@@ -7,9 +7,9 @@ from typing import Any
 from analyze.engine.model import Expected
 from analyze.engine.problems import did_you_mean
 from analyze.engine.reporting import Reporter
+from analyze.engine.result import Finding
 from analyze.engine.run import RuleResult
 from analyze.engine.yaml_file import KeyPath
-from analyze.report.result import Finding
 
 _TOLERANCE = 1e-6
 """Relative; measures are written with a few digits."""

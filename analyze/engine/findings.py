@@ -8,8 +8,8 @@ from analyze.engine.fingerprint import fingerprint
 from analyze.engine.judge import Judged
 from analyze.engine.per import UNIT_WORD, unit_in_words
 from analyze.engine.program import Program
+from analyze.engine.result import CONFIDENCES, Confidence, Finding
 from analyze.engine.rule import Rule
-from analyze.report.result import CONFIDENCES, Confidence, Finding
 
 _DIGITS = 12
 """Significant digits that are written: enough for nanoseconds, without the noise of float64."""

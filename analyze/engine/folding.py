@@ -3,20 +3,31 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from analyze.report.result import Finding, Folded
+from analyze.engine.result import Finding, Folded
+from analyze.tables.host import CHAIN_SEPARATOR
 
 _CAUSES = ("mismatch", "intermittent")
 
 
-def fold(findings: Sequence[Finding], explains: Mapping[str, Sequence[str]]) -> list[Finding]:
+Chains = frozenset[str | None]
+
+
+def fold(
+    findings: Sequence[Finding],
+    explains: Mapping[str, Sequence[str]],
+    chains: Mapping[str, Chains],
+) -> list[Finding]:
     """Return the findings ranked, consequences marked and listed by their cause.
 
-    A consequence of a consequence is folded under the first cause. Folding changes neither
-    severities nor what makes a check fail.
+    A consequence of a consequence is folded under the first cause. One that also happened
+    elsewhere, under ops that the cause does not cover, is not folded: mending the cause would not
+    end it. Folding changes neither severities nor what makes a check fail.
 
     Args:
         findings: of one trace, at most one per fingerprint that is folded.
         explains: per rule, the codes of the rules whose findings are consequences of its own.
+        chains: per fingerprint, the op chains of the rows a finding rests on; empty where its table
+            does not say.
     """
     ranked = sorted(findings, key=lambda finding: finding.rank)
     causes = _causes(ranked, explains)
@@ -26,7 +37,8 @@ def fold(findings: Sequence[Finding], explains: Mapping[str, Sequence[str]]) -> 
     result = []
     for finding in ranked:
         root = roots.get(finding.code, finding.code)
-        if root != finding.code and finding.state in _CAUSES:
+        is_consequence = root != finding.code and finding.state in _CAUSES
+        if is_consequence and _lies_under(chains, finding, leading[root]):
             folded.setdefault(root, []).append(finding)
             cause = leading[root].fingerprint
             result.append(dataclasses.replace(finding, explained_by=cause))
@@ -50,6 +62,20 @@ def _causes(ranked: Sequence[Finding], explains: Mapping[str, Sequence[str]]) ->
             if code not in causes and _root(finding.code, causes) != code:
                 causes[code] = finding.code
     return causes
+
+
+def _lies_under(chains: Mapping[str, Chains], consequence: Finding, cause: Finding) -> bool:
+    """Whether all that a finding rests on happened under the ops of its cause."""
+    inner, outer = chains[consequence.fingerprint], chains[cause.fingerprint]
+    if not inner or not outer:
+        return True
+    return all(
+        chain is not None and any(_is_under(chain, above) for above in outer) for chain in inner
+    )
+
+
+def _is_under(chain: str, above: str | None) -> bool:
+    return above is not None and f"{chain}{CHAIN_SEPARATOR}".startswith(f"{above}{CHAIN_SEPARATOR}")
 
 
 def _root(code: str, causes: Mapping[str, str]) -> str:

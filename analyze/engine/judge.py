@@ -7,7 +7,10 @@ import polars as pl
 
 from analyze.engine.data import UNIT
 from analyze.engine.program import Program, Verdict
-from analyze.report.result import LEVELS, FindingState, Level
+from analyze.engine.result import LEVELS, FindingState, Level
+
+CHAIN = "op_chain"
+"""The column that says which ops a row lies under."""
 
 _LEVEL = "#level"
 _SAVINGS = "#savings"
@@ -28,6 +31,7 @@ class Judged:
         benign: the verdict that makes it harmless.
         uncertain: the verdicts that say what it rests on without knowing it.
         evidence: rows, as plain JSON types.
+        chains: the distinct op chains of the matched rows; empty where the table has none.
     """
 
     group: dict[str, Any]
@@ -44,6 +48,7 @@ class Judged:
     benign: Verdict | None
     uncertain: list[Verdict]
     evidence: list[dict[str, Any]]
+    chains: frozenset[str | None]
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,7 @@ class Judge:
             benign=next(filter(self._is_benign, self._program.benign), None),
             uncertain=[verdict for verdict in self._program.uncertain if self._applies(verdict)],
             evidence=self._evidence(),
+            chains=frozenset(self._rows[CHAIN].unique()) if CHAIN in self._rows else frozenset(),
         )
 
     def _values(self) -> dict[str, Any]:
@@ -161,6 +167,8 @@ class Judge:
         if self._program.sort is not None:
             column, descending = self._program.sort
             rows = rows.sort(column, descending=descending, nulls_last=True, maintain_order=True)
+        if self._program.distinct:
+            rows = rows.unique(self._program.distinct, keep="first", maintain_order=True)
         shown = rows.select(self._program.evidence).head(self._program.limit)
         return shown.to_dicts()
 

@@ -47,7 +47,11 @@ def builtin_rules() -> Path:
 
 
 def load_rules(
-    paths: Sequence[str | Path] = (), *, builtin: bool = True, settings: Sequence[str] = ()
+    paths: Sequence[str | Path] = (),
+    *,
+    builtin: bool = True,
+    settings: Sequence[str] = (),
+    tests: bool = True,
 ) -> list[Rule]:
     """Load and check rules.
 
@@ -55,6 +59,7 @@ def load_rules(
         paths: further rule files and folders, as given with ``--rules``.
         builtin: load the built-in pack as well.
         settings: parameters as given with ``--set``: ``CODE.name=value``.
+        tests: read the rules' own tests, which takes longer than all the rest.
 
     Returns:
         The rules, sorted by code.
@@ -73,7 +78,7 @@ def load_rules(
             root = _pack_root(file, roots)
             if root not in packs:
                 packs[root] = _load_pack(root)
-            rules.append(load_rule(file, packs[root]))
+            rules.append(load_rule(file, packs[root], tests=tests))
         except InvalidRulesError as error:
             problems += error.problems
     problems += _duplicates(rules)
@@ -100,13 +105,13 @@ def apply_settings(rules: Sequence[Rule], settings: Sequence[str]) -> list[Rule]
     return list(by_code.values())
 
 
-def load_rule(file: Path, pack: Pack | None = None) -> Rule:
-    """Read and check one rule file.
+def load_rule(file: Path, pack: Pack | None = None, *, tests: bool = True) -> Rule:
+    """Read and check one rule file, without its own tests if these are not asked for.
 
     Raises:
         InvalidRulesError: with every problem of the file.
     """
-    document = read_yaml(file)
+    document = read_yaml(file, without=None if tests else "tests")
     reporter = Reporter(document)
     pack = pack or _load_pack(_pack_root(file, ()))
     model = validate(RuleModel, document, reporter)

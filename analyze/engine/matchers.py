@@ -19,6 +19,7 @@ from analyze.engine.scope import Scope, Uses
 from analyze.engine.syntax import ExpressionError
 from analyze.engine.values import Kind, Scalar, Value, is_usable, kind_of_value
 from analyze.engine.yaml_file import KeyPath
+from analyze.tables.catalogue import TABLES
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "eq": operator.eq,
@@ -136,14 +137,8 @@ class _Compiler:
         compiled = reporter.expression(path, value, self._scope, Place.ROWS, Kind.FLAG)
         if compiled is None:
             return _true()
-        self._add_uses(compiled.uses)
+        self.uses.add(compiled.uses)
         return compiled.expr
-
-    def _add_uses(self, uses: Uses) -> None:
-        self.uses.columns |= uses.columns
-        self.uses.handled |= uses.handled
-        self.uses.unit |= uses.unit
-        self.uses.facts |= uses.facts
 
     def _column(self, name: str, value: object, path: KeyPath, reporter: Reporter) -> pl.Expr:
         kind = self._scope.columns.get(name)
@@ -219,6 +214,11 @@ class _Compiler:
         number = pl.select(compiled.expr.cast(pl.Float64)).item()
         return float(number) if number is not None else None
 
+    def vocabulary(self, column: str) -> tuple[str, ...]:
+        """Return the only values a column holds; empty where it may hold any."""
+        spec = TABLES[self._scope.table].column(column)
+        return spec.values if spec else ()
+
     def on_distinct(self, column: str, expr: pl.Expr) -> pl.Expr:
         """Return a text test in the form that is evaluated on distinct values."""
         return self._scope.add_text_test(column, expr)
@@ -261,6 +261,8 @@ class _Test:
     def _fits(self, op: str, value: Value, path: KeyPath) -> bool:
         """Check that the column can be compared with the value in this way."""
         message = self._misfit(op, value)
+        if message is None and op in _EXACT:
+            self._check_vocabulary(value, path)
         if message is None and op == "regex":
             try:
                 check_pattern(str(value))
@@ -269,6 +271,13 @@ class _Test:
         if message is not None:
             self.reporter.add(path, message)
         return message is None
+
+    def _check_vocabulary(self, value: Value, path: KeyPath) -> None:
+        """Refuse a word that the column never holds: it would match nothing, silently."""
+        words = self.compiler.vocabulary(self.name)
+        for item in _each(value):
+            if words and item not in words:
+                self.reporter.unknown(path, f"value of '{self.name}'", str(item), words)
 
     def _misfit(self, op: str, value: Value) -> str | None:
         if isinstance(value, list) and op not in ("in", "not_in"):
@@ -284,6 +293,9 @@ class _Test:
         if op in ("lt", "lte", "gt", "gte") and self.kind is not Kind.NUMBER:
             return f"'{op}' needs a number, but '{self.name}' holds {self.kind.value}"
         return None
+
+
+_EXACT = ("eq", "ne", "in", "not_in")
 
 
 def _each(value: Value) -> Iterator[Scalar]:

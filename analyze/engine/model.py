@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from analyze.engine.result import Confidence, Level
 from analyze.engine.values import Scalar
-from analyze.report.result import Confidence, Level
 
 FORMAT_VERSION = 1
 
@@ -80,6 +80,7 @@ class Evidence(_Strict):
     """Which matched rows are shown."""
 
     columns: Annotated[list[str], Field(min_length=1)] | None = None
+    distinct: Annotated[list[str], Field(min_length=1)] | None = None
     sort: str | None = None
     limit: Annotated[int, Field(ge=0, le=1000)] = 5
 

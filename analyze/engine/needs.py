@@ -22,7 +22,7 @@ def missing(program: Program, tables: Tables) -> str | None:
     """Return why a trace is not enough for a rule; None when it is."""
     table = program.table
     if table.needs is not None and not tables.was_recorded(table):
-        return table.needs.value
+        return _in_words(table.needs, tables)
     return (
         _unmet(program, tables)
         or _missing_units(program, tables)
@@ -69,7 +69,8 @@ def _missing_facts(program: Program, tables: Tables) -> str | None:
 def _unknown_fact(names: Collection[str], tables: Tables) -> str | None:
     for column in TRACE.columns:
         if column.name in names and tables.facts[column.name] is None:
-            return column.needs.value if column.needs else f"trace.{column.name} is not known"
+            unknown = f"trace.{column.name} is not known"
+            return _in_words(column.needs, tables) if column.needs else unknown
     return None
 
 
@@ -88,4 +89,10 @@ def _reason(column: Column, need: Need, where: str, tables: Tables) -> str:
     flag = _RECORDED_FLAG.get(need)
     if flag is not None and tables.facts[flag]:
         return f"{column.name} is not known for any row of {where}"
-    return need.value
+    return _in_words(need, tables)
+
+
+def _in_words(need: Need, tables: Tables) -> str:
+    """Word a need; without any GPU work there is nothing to be missing beside it."""
+    is_moot = need is Need.LAUNCHES and not tables.facts["has_gpu"]
+    return (Need.GPU if is_moot else need).value

@@ -12,12 +12,12 @@ from analyze.engine.model import RuleModel, Step
 from analyze.engine.per import UNIT_WORD, Per, can_be_judged, per_of
 from analyze.engine.problems import did_you_mean
 from analyze.engine.reporting import Reporter
+from analyze.engine.result import Confidence, Level
 from analyze.engine.scope import Scope, Uses
 from analyze.engine.syntax import ExpressionError
 from analyze.engine.templates import Template, parse_template
 from analyze.engine.values import Kind, Typed, Value, kind_of_dtype, kind_of_value
 from analyze.engine.yaml_file import KeyPath
-from analyze.report.result import Confidence, Level
 from analyze.tables.catalogue import TABLES, TRACE, Table
 
 _RESERVED = ("params", "trace", "forward", "step", "call", "region", "true", "false", "null")
@@ -84,6 +84,7 @@ class Program:
         benign, uncertain: conditions on a finding.
         message, fix: templates.
         evidence: columns to show.
+        distinct: columns of which evidence shows each combination once.
         sort: the column to sort evidence by, and whether descending.
         limit: how many rows to show.
         judged_by: names that decide the verdict (``where``, ``expect``, ``severity``), which must
@@ -106,6 +107,7 @@ class Program:
     message: Template = field(default_factory=lambda: Template(()))
     fix: Template | None = None
     evidence: list[str] = field(default_factory=list)
+    distinct: list[str] = field(default_factory=list)
     sort: tuple[str, bool] | None = None
     limit: int = 0
     judged_by: Uses = field(default_factory=Uses)
@@ -338,6 +340,7 @@ class _RuleCompiler:
             self._program.evidence = [name for name in _PLAIN_EVIDENCE if name in columns]
         else:
             self._program.evidence = self._columns(evidence.columns, ("evidence", "columns"))
+        self._program.distinct = self._columns(evidence.distinct or [], ("evidence", "distinct"))
         written = evidence.sort
         if written is None:
             self._program.sort = ("dur_us", True) if "dur_us" in columns else None
@@ -354,10 +357,7 @@ class _RuleCompiler:
         waiting = list(judged)
         while waiting:
             uses = waiting.pop()
-            total.columns |= uses.columns
-            total.handled |= uses.handled
-            total.unit |= uses.unit
-            total.facts |= uses.facts
+            total.add(uses)
             new = uses.measures - total.measures
             total.measures |= new
             waiting += [

@@ -8,11 +8,9 @@ import polars as pl
 from analyze.engine.data import Tables, TraceTables
 from analyze.engine.evaluate import evaluate
 from analyze.engine.findings import make_finding
-from analyze.engine.folding import fold
+from analyze.engine.folding import Chains, fold
 from analyze.engine.model import State
-from analyze.engine.rule import Rule
-from analyze.report.coverage import coverage, quality
-from analyze.report.result import (
+from analyze.engine.result import (
     Checked,
     Finding,
     NotApplicable,
@@ -20,7 +18,9 @@ from analyze.report.result import (
     TraceReport,
     UnitCount,
 )
+from analyze.engine.rule import Rule
 from analyze.tables.build import Trace
+from analyze.tables.coverage import coverage, quality
 
 
 @dataclass
@@ -33,6 +33,8 @@ class RuleResult:
         ignored: benign findings that the rule asks not to report.
         not_applicable: why the trace cannot answer, wholly or for some groups.
         error: why the rule could not be evaluated.
+        undecided_rows: rows of which ``where`` could not tell whether they match.
+        chains: op chains of the rows behind each finding, by fingerprint.
     """
 
     rule: Rule
@@ -40,6 +42,8 @@ class RuleResult:
     ignored: list[Finding] = field(default_factory=list)
     not_applicable: str | None = None
     error: str | None = None
+    undecided_rows: int = 0
+    chains: dict[str, Chains] = field(default_factory=dict)
 
     @property
     def state(self) -> State:
@@ -64,9 +68,14 @@ def run_rule(rule: Rule, tables: Tables) -> RuleResult:
 def _run_rule(rule: Rule, tables: Tables) -> RuleResult:
     program = rule.compile(tables.facts)
     outcome = evaluate(program, tables, rule.model.quorum)
-    result = RuleResult(rule, not_applicable=outcome.not_applicable or outcome.unknown)
+    result = RuleResult(
+        rule,
+        not_applicable=outcome.not_applicable or outcome.unknown,
+        undecided_rows=outcome.undecided_rows,
+    )
     for judged in outcome.judged:
         finding = make_finding(rule, program, judged, tables.facts)
+        result.chains[finding.fingerprint] = judged.chains
         ignore = judged.benign is not None and judged.benign.ignore
         (result.ignored if ignore else result.findings).append(finding)
     result.findings.sort(key=lambda finding: finding.rank)
@@ -87,12 +96,13 @@ def run_rules(trace: Trace, rules: Sequence[Rule]) -> TraceReport:
     results = [run_rule(rule, tables) for rule in rules]
     findings = [finding for result in results for finding in result.findings]
     explains = {rule.code: rule.model.explains for rule in rules}
+    chains = {key: value for result in results for key, value in result.chains.items()}
     return TraceReport(
         trace=trace.name,
         unit=UnitCount(trace.forward_source, trace.table("forwards").height),
         coverage=coverage(trace),
         quality=quality(trace),
-        findings=tuple(fold(findings, explains)),
+        findings=tuple(fold(findings, explains, chains)),
         passed=tuple(_passed(result) for result in results if _has_passed(result)),
         not_applicable=tuple(
             NotApplicable(result.rule.code, result.rule.name, result.not_applicable)
@@ -113,4 +123,4 @@ def _has_passed(result: RuleResult) -> bool:
 
 def _passed(result: RuleResult) -> Checked:
     because = result.ignored[0].because if result.ignored else None
-    return Checked(result.rule.code, result.rule.name, because)
+    return Checked(result.rule.code, result.rule.name, because, result.undecided_rows)

@@ -26,6 +26,13 @@ class Uses:
     facts: set[str] = field(default_factory=set)
     measures: set[str] = field(default_factory=set)
 
+    def add(self, other: "Uses") -> None:
+        """Add the names that something else uses, its measures aside."""
+        self.columns |= other.columns
+        self.handled |= other.handled
+        self.unit |= other.unit
+        self.facts |= other.facts
+
 
 @dataclass
 class Scope:

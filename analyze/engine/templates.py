@@ -13,15 +13,13 @@ from typing import Any
 from analyze.engine.problems import did_you_mean
 from analyze.engine.syntax import ExpressionError
 from analyze.engine.values import Kind
+from analyze.words import UNKNOWN, duration, printable, share, size, whole
 
-UNKNOWN = "unknown"
 MAX_TEMPLATE = 2000
-MAX_VALUE = 200
 """Characters of one inserted value."""
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
-_ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 
 
 @dataclass(frozen=True)
@@ -105,64 +103,14 @@ def _insert(field: Field, value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
-    return _clean(str(value))
-
-
-def _clean(text: str) -> str:
-    """Return text of a trace in one printable line of bounded length."""
-    printable = "".join(char if char.isprintable() else "?" for char in text[: MAX_VALUE + 1])
-    return printable if len(text) <= MAX_VALUE else printable[: MAX_VALUE - 1] + _ELLIPSIS
-
-
-def format_time(microseconds: float) -> str:
-    """Write a time in the unit that suits it, with three digits."""
-    size = abs(microseconds)
-    for limit, factor, unit in ((999.5, 1.0, "us"), (999.5e3, 1e-3, "ms")):
-        if size < limit:
-            return f"{_three_digits(microseconds * factor)} {unit}"
-    return f"{_three_digits(microseconds * 1e-6)} s"
-
-
-def format_share(share: float) -> str:
-    """Write a share as a whole percentage; what is neither nothing nor all never reads as that."""
-    percent = share * 100
-    if 0 < percent < 1:
-        return "<1 %"
-    if 99 < percent < 100:
-        return ">99 %"
-    return f"{_whole(percent)} %"
-
-
-def format_bytes(size: float) -> str:
-    """Write a size in binary units, with three digits."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(size) < 1023.5:
-            return f"{_three_digits(size)} {unit}"
-        size /= 1024
-    return f"{_three_digits(size)} TiB"
-
-
-def _three_digits(value: float) -> str:
-    size = abs(value)
-    if size >= 99.95 or value == 0:
-        return f"{value:.0f}"
-    digits = 1 if size >= 9.995 else 2
-    text = f"{value:.{digits}f}"
-    if float(text) == 0:
-        return f"{value:.3g}"
-    return text.rstrip("0").rstrip(".")
-
-
-def _whole(value: float) -> str:
-    """Round half away from zero, as people do."""
-    return str(int(math.copysign(math.floor(abs(value) + 0.5), value)))
+    return printable(str(value))
 
 
 FORMATS: Mapping[str, Callable[[float], str]] = {
-    "us": format_time,
-    "pct": format_share,
-    "int": _whole,
-    "bytes": format_bytes,
+    "us": duration,
+    "pct": share,
+    "int": whole,
+    "bytes": size,
     ".1f": lambda value: f"{value:.1f}",
     ".2f": lambda value: f"{value:.2f}",
     ",": lambda value: f"{value:,.0f}",

@@ -80,8 +80,12 @@ class Document:
         return Location(self.file, start.line + 1, start.column + 1, length, source)
 
 
-def read_yaml(path: Path) -> Document:
+def read_yaml(path: Path, *, without: str | None = None) -> Document:
     """Read a YAML file.
+
+    Args:
+        path: the file.
+        without: a top-level key whose value is passed over unread, to save the time.
 
     Raises:
         InvalidRulesError: the file cannot be read, is too large, or is not acceptable YAML.
@@ -96,9 +100,23 @@ def read_yaml(path: Path) -> Document:
     if len(content) > MAX_BYTES:
         raise InvalidRulesError([Problem(Location(file), "larger than 1 MB")])
     try:
-        return parse_yaml(content.decode("utf-8-sig"), file)
+        text = content.decode("utf-8-sig")
+        return parse_yaml(_blank_out(text, without) if without else text, file)
     except UnicodeDecodeError:
         raise InvalidRulesError([Problem(Location(file), "is not UTF-8 text")]) from None
+
+
+def _blank_out(text: str, key: str) -> str:
+    """Empty the lines of a top-level key and its value; all others keep their numbers.
+
+    Whatever belongs to the value is indented, or an item of a list that starts in column one.
+    """
+    kept, inside = [], False
+    for line in text.splitlines(keepends=True):
+        if line[:1] not in (" ", "\t", "-", "#", "\r", "\n"):
+            inside = line.startswith(f"{key}:")
+        kept.append("\n" if inside else line)
+    return "".join(kept)
 
 
 def parse_yaml(text: str, file: str) -> Document:

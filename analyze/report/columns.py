@@ -43,6 +43,7 @@ def columns_as_json(tables: Sequence[Table], *, details: bool) -> str:
                     "type": _type_name(column),
                     "unit": column.unit or None,
                     "meaning": column.meaning,
+                    "values": list(column.values) or None,
                     "needs": column.needs.name.lower() if column.needs else None,
                 }
                 for column in table.columns
@@ -67,4 +68,5 @@ def _type_name(column: Column) -> str:
 
 def _meaning(column: Column) -> str:
     needed = f" [needs {column.needs.name.lower().replace('_', ' ')}]" if column.needs else ""
-    return column.meaning + needed
+    values = f": {', '.join(column.values)}" if column.values else ""
+    return column.meaning + values + needed

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from analyze.report.words import counted, duration, printable, share, size
+from analyze.words import counted, duration, printable, share, size
 
 Data = Mapping[str, Any]
 
 
 def coverage_lines(coverage: Data, quality: Data) -> Iterator[tuple[str, str]]:
-    """Yield (label, sentence) pairs from the data of :mod:`analyze.report.coverage`."""
+    """Yield (label, sentence) pairs from the data of :mod:`analyze.tables.coverage`."""
     yield "device", _device(coverage)
     yield "events", _events(quality)
     yield "GPU work", _gpu_work(coverage)
@@ -22,7 +22,9 @@ def coverage_lines(coverage: Data, quality: Data) -> Iterator[tuple[str, str]]:
 def _device(coverage: Data) -> str:
     if not coverage["recorded"]["gpu_work"]:
         return "no GPU work recorded (CPU-only capture)"
-    name = printable(coverage["device"] or "unknown device")
+    vendors = {"nvidia": "NVIDIA", "amd": "AMD", "intel": "Intel"}
+    unnamed = f"{vendors.get(coverage['vendor'], 'unknown')} device"
+    name = printable(coverage["device"] or unnamed)
     capability = coverage["compute_capability"]
     return f"{name} (compute capability {capability})" if capability else name
 
@@ -63,7 +65,7 @@ def _forward(coverage: Data) -> str:
         case "ProfilerStep":
             return f"a ProfilerStep ({counted(coverage['steps'], 'step')})"
         case name:
-            return f"the annotation {printable(name)} ({counted(coverage['steps'], 'step')})"
+            return f"the annotation {printable(name)} ({counted(coverage['forwards'], 'forward')})"
 
 
 def quality_sentences(coverage: Data, quality: Data) -> Iterator[str]:
@@ -92,10 +94,10 @@ def _repair_sentences(quality: Data) -> Iterator[str]:
             f"{kind.replace('_', ' ')} x {count}" for kind, count in quality["mended"].items()
         )
         yield f"invalid JSON was repaired: {kinds or 'structure'}; nothing of it was lost"
-    if quality["events_lost"] or quality["foreign_texts"]:
-        lost = counted(quality["events_lost"], "event")
-        foreign = counted(quality["foreign_texts"], "piece")
-        yield f"{lost} could not be read; {foreign} of foreign text were passed over"
+    if quality["events_lost"]:
+        yield f"{counted(quality['events_lost'], 'event')} could not be read"
+    if quality["foreign_texts"]:
+        yield f"foreign text was passed over in {counted(quality['foreign_texts'], 'place')}"
 
 
 def _time_sentences(quality: Data) -> Iterator[str]:

@@ -9,9 +9,9 @@ from typing import Any, SupportsFloat
 
 import polars as pl
 
-from analyze.report.coverage import coverage, quality
 from analyze.tables.api import GRAPH_LAUNCH_PATTERN, KERNEL_LAUNCH_PATTERN
 from analyze.tables.build import Trace
+from analyze.tables.coverage import coverage, quality
 from analyze.tables.intervals import covered_ns
 
 SCHEMA_VERSION = 1

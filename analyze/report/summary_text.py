@@ -10,7 +10,7 @@ from rich.text import Text
 from analyze.kernels.display import shorten
 from analyze.report.console import buffer_console, rendered
 from analyze.report.coverage_text import coverage_lines
-from analyze.report.words import counted, duration, percentage, printable, share, size
+from analyze.words import counted, duration, percentage, printable, share, size
 
 _TOP_FAMILIES = 6
 
@@ -77,7 +77,9 @@ def _print_copies(console: Console, summary: Mapping[str, Any]) -> None:
 
 def _print_kernels(console: Console, summary: Mapping[str, Any]) -> None:
     total = summary["kernel_time_us"]
-    title = f"\nTop kernels ({summary['distinct_kernels']:,} names, {duration(total)} in all)"
+    names = counted(summary["distinct_kernels"], "name")
+    shown = len(summary["top5_kernels"])
+    title = f"\nTop {shown} kernels of {names}, {duration(total)} in all"
     table = _table(title, "kernel", "count", "time", "share")
     for kernel in summary["top5_kernels"]:
         table.add_row(

@@ -4,21 +4,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from analyze.engine.result import Checked, Finding, TraceReport
 from analyze.kernels.display import shorten
 from analyze.report.console import buffer_console, rendered
 from analyze.report.coverage_text import coverage_lines
-from analyze.report.result import Finding, TraceReport
 from analyze.report.summary_text import print_pairs
-from analyze.report.words import counted, duration, percentage, printable, share, size
+from analyze.words import counted, duration, percentage, printable, share, size
 
 _MARKS = {"error": "\u2717", "warning": "!", "info": "i"}
 _STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
-_BRIEF_EVIDENCE = 2
-_BRIEF_CELL = 52
-_INDENT = "    "
+_BRIEF_EVIDENCE = 3
+_LONG_NAME = 60
 
 
 def render_report(report: TraceReport, *, verbose: bool = False, color: bool = False) -> str:
@@ -38,10 +36,15 @@ def render_report(report: TraceReport, *, verbose: bool = False, color: bool = F
         _print_finding(console, finding, verbose=verbose)
     _print_unanswered(console, report)
     if verbose and report.passed:
-        passed = ", ".join(f"{rule.code} {rule.name}" for rule in report.passed)
+        passed = ", ".join(map(_passed, report.passed))
         console.print(Text(f"\nAs guessed: {passed}"))
     console.print(Text("\n" + closing_line(report), style="bold"))
     return rendered(console)
+
+
+def _passed(rule: Checked) -> str:
+    undecided = f" ({rule.undecided_rows:,} rows undecided)" if rule.undecided_rows else ""
+    return f"{rule.code} {rule.name}{undecided}"
 
 
 def closing_line(report: TraceReport) -> str:
@@ -67,7 +70,6 @@ def _print_finding(console: Console, finding: Finding, *, verbose: bool) -> None
     heading.append(f"  {finding.title}")
     console.print(heading)
     print_pairs(console, _sentences(finding, verbose=verbose))
-    _print_evidence(console, finding, verbose=verbose)
 
 
 def _sentences(finding: Finding, *, verbose: bool) -> Iterator[tuple[str, str]]:
@@ -83,12 +85,14 @@ def _sentences(finding: Finding, *, verbose: bool) -> Iterator[tuple[str, str]]:
     if finding.savings_us is not None and finding.state != "benign":
         yield "saves", _savings(finding)
     yield "seen in", _units(finding)
+    yield from _evidence(finding, verbose=verbose)
     for reason in finding.uncertain:
         yield "unsure", printable(reason)
     for consequence in finding.folded:
         yield "explains", f"{consequence.code} {printable(consequence.message)}"
-    if verbose:
+    if finding.state != "benign":
         yield from (("mind", printable(problem)) for problem in finding.known_problems)
+    if verbose:
         yield from (("see", printable(reference)) for reference in finding.references)
 
 
@@ -109,24 +113,19 @@ def _units(finding: Finding) -> str:
     return sentence
 
 
-def _print_evidence(console: Console, finding: Finding, *, verbose: bool) -> None:
+def _evidence(finding: Finding, *, verbose: bool) -> Iterator[tuple[str, str]]:
     rows = finding.evidence if verbose else _differing(finding.evidence)[:_BRIEF_EVIDENCE]
-    columns = [name for name in (rows[0] if rows else {}) if any(r[name] is not None for r in rows)]
-    cells = [[_cell(column, row[column]) for column in columns] for row in rows]
-    if not verbose:
-        cells = [[_brief(cell) for cell in row] for row in cells]
-        columns = columns[: _fitting(console.width, columns, cells)]
-    if not columns:
-        return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("")
-    for column in columns:
-        is_number = any(isinstance(row[column], int | float) for row in rows)
-        heading = Text(column, style="dim")
-        table.add_column(heading, justify="right" if is_number else "left", overflow="fold")
-    for row in cells:
-        table.add_row(_INDENT, *map(Text, row[: len(columns)]))
-    console.print(table)
+    for row in rows:
+        known = [(name, value) for name, value in row.items() if value is not None]
+        words = [
+            _cell(name, value) if number == 0 else f"{_label(name)} {_cell(name, value)}"
+            for number, (name, value) in enumerate(known)
+        ]
+        yield "evidence", "; ".join(words)
+
+
+def _label(column: str) -> str:
+    return column.removesuffix("_us").removesuffix("_bytes").replace("_", " ")
 
 
 def _differing(evidence: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -142,30 +141,12 @@ def _words(row: dict[str, Any]) -> list[str]:
     return [value for value in row.values() if isinstance(value, str)]
 
 
-def _brief(cell: str) -> str:
-    """Shorten a cell in its middle: names begin, and chains end, with what matters."""
-    if len(cell) <= _BRIEF_CELL:
-        return cell
-    half = (_BRIEF_CELL - 1) // 2
-    return f"{cell[:half]}\u2026{cell[-half:]}"
-
-
-def _fitting(width: int, columns: Sequence[str], cells: Sequence[Sequence[str]]) -> int:
-    """Return how many columns fit beside each other, at least one."""
-    used = len(_INDENT) + 2
-    for number, column in enumerate(columns):
-        used += 2 + max([len(column), *(len(row[number]) for row in cells)])
-        if used > width:
-            return max(1, number)
-    return len(columns)
-
-
 def _cell(column: str, value: object) -> str:
     if isinstance(value, str):
-        is_long_name = column == "name" and len(value) > _BRIEF_CELL
+        is_long_name = column == "name" and len(value) > _LONG_NAME
         return printable(shorten(value) if is_long_name else value)
-    if value is None or isinstance(value, bool) or not isinstance(value, int | float):
-        return "-" if value is None else str(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
     return _number(column, value)
 
 
@@ -175,7 +156,7 @@ def _number(column: str, value: float) -> str:
     if column.endswith("bytes"):
         return size(value)
     if column.startswith("occupancy"):
-        return percentage(value) if value < 1 else f"{value:.3g} %"
+        return percentage(value)
     return f"{value:,.2f}" if isinstance(value, float) else f"{value:,}"
 
 

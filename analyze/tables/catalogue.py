@@ -35,6 +35,7 @@ class Column:
         meaning: one sentence.
         unit: ``us``, ``bytes``, ``GB/s``, ``%`` or empty.
         needs: what the trace must hold; null values alone do not prove that it is missing.
+        values: the only values it holds beside null; empty where it may hold any.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Column:
     meaning: str
     unit: str = ""
     needs: Need | None = None
+    values: tuple[str, ...] = ()
 
     @property
     def stored(self) -> str:
@@ -99,30 +101,40 @@ _STEP = Column("step", _INT, "Number of the ProfilerStep it belongs to; null out
 _SOURCE = Column(
     "source", _TEXT, "The user's own source line, file:line as recorded", needs=Need.STACKS
 )
-_PHASE = Column("phase", _TEXT, "forward, backward, optimizer or other")
+_PHASE = Column(
+    "phase", _TEXT, "Part of a training step", values=("forward", "backward", "optimizer", "other")
+)
+
+DTYPES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", "complex", "other")
+FAMILIES = (
+    "comm", "triton.template", "triton.reduction", "triton.pointwise", "triton.other", "attn.aux",
+    "attn.bwd", "attn.fwd", "conv", "softmax", "norm", "optim", "rope", "embed", "sparse.fbgemm",
+    "moe.route", "gemm.aux", "gemm.gemv", "gemm", "copy.cast", "copy", "mask", "fill", "rng",
+    "reduce", "sort.scan", "index", "loss", "pool.interp", "quant", "elementwise",
+)  # fmt: skip
+"""The families of ``analyze/kernels/names.yaml``."""
+_MEMORY = ("pageable", "pinned", "device", "managed", "array")
 
 GPU_OPS = Table(
     "gpu_ops",
     "One kernel, memcpy or memset on a GPU",
     (
-        Column("kind", _TEXT, "kernel, memcpy or memset"),
+        Column("kind", _TEXT, "What it is", values=("kernel", "memcpy", "memset")),
         Column("name", _TEXT, "Name as the profiler wrote it"),
         Column("short_name", _TEXT, "Name without template and call arguments"),
-        Column("family", _TEXT, "What the kernel does, from its name; null when unknown"),
+        Column("family", _TEXT, "What it does, from its name; null when unknown", values=FAMILIES),
         Column(
             "precision",
             _TEXT,
-            "Type that is multiplied, from the name: fp64 fp32 tf32 fp16 bf16 fp8 fp4 int8 complex"
-            " other; null when the name does not tell",
+            "Type that is multiplied, from the name; null when it does not tell",
+            values=DTYPES,
         ),
         Column(
             "tensor_core", _FLAG, "Runs on matrix units, from the name; null when it does not tell"
         ),
         Column("copy_kind", _TEXT, "Of a memcpy: HtoD, DtoH, DtoD, PtoP, HtoH or as written"),
-        Column(
-            "src_memory", _TEXT, "Memory read by a memcpy: pageable pinned device managed array"
-        ),
-        Column("dst_memory", _TEXT, "Memory written by a memcpy"),
+        Column("src_memory", _TEXT, "Memory a memcpy reads", values=_MEMORY),
+        Column("dst_memory", _TEXT, "Memory a memcpy writes", values=_MEMORY),
         Column("bytes", _INT, "Bytes copied or set", "bytes"),
         Column("bandwidth_gbps", _FLOAT, "bytes / duration, decimal GB", "GB/s"),
         Column("device", _INT, "Device ordinal"),
@@ -181,12 +193,13 @@ GPU_OPS = Table(
         Column("op", _TEXT, "Innermost op around the launch", needs=Need.OPS),
         Column("op_chain", _TEXT, "Ops around the launch, root to leaf, joined by ' > '"),
         Column("root_op", _TEXT, "Outermost op around the launch", needs=Need.OPS),
-        Column("op_dtype", _TEXT, "dtype of the op's inputs", needs=Need.SHAPES),
+        Column("op_dtype", _TEXT, "dtype of the op's inputs", needs=Need.SHAPES, values=DTYPES),
         Column(
             "root_dtype",
             _TEXT,
             "dtype of the inputs of the outermost op that recorded any",
             needs=Need.SHAPES,
+            values=DTYPES,
         ),
         Column("op_shapes", _TEXT, "Shapes of the op's inputs, as JSON", needs=Need.SHAPES),
         _SOURCE,
@@ -207,7 +220,9 @@ OPS = Table(
         _START,
         _DURATION,
         Column("self_us", _FLOAT, "Duration without the ops and annotations inside it", "us"),
-        Column("device_us", _FLOAT, "GPU work it and its descendants launched, summed", "us"),
+        Column(
+            "device_us", _FLOAT, "GPU work it and its descendants launched, summed", "us", Need.GPU
+        ),
         Column("own_device_us", _FLOAT, "GPU work it launched itself, summed", "us"),
         Column("gpu_ops", _INT, "GPU ops it and its descendants launched"),
         Column("own_gpu_ops", _INT, "GPU ops it launched itself"),
@@ -216,10 +231,15 @@ OPS = Table(
         Column("op_chain", _TEXT, "Ops from the root to this one, joined by ' > '"),
         Column("root_op", _TEXT, "Outermost op around it"),
         Column("depth", _INT, "Ops around it"),
-        Column("call_index", _INT, "0 for the first op of this name in the trace, then 1, 2, ..."),
+        Column(
+            "call_index",
+            _INT,
+            "0 for the first op of this name in the trace, then 1, 2, ...; an op inside one of its"
+            " own name counts as that one",
+        ),
         Column("pid", _TEXT, "Process"),
         Column("tid", _TEXT, "Thread"),
-        Column("dtype", _TEXT, "dtype of its inputs", needs=Need.SHAPES),
+        Column("dtype", _TEXT, "dtype of its inputs", needs=Need.SHAPES, values=DTYPES),
         Column("shapes", _TEXT, "Shapes of its inputs, as JSON", needs=Need.SHAPES),
         _PHASE,
         _SOURCE,
@@ -308,7 +328,7 @@ TRACE = Table(
             "compute_capability", _FLOAT, "Of that device, e.g. 8.0", needs=Need.DEVICE_PROPERTIES
         ),
         Column("sm_count", _INT, "Streaming multiprocessors (compute units) of that device"),
-        Column("vendor", _TEXT, "nvidia, amd, intel or other"),
+        Column("vendor", _TEXT, "Of the GPU", values=("nvidia", "amd", "intel", "other")),
         Column("variant", _TEXT, "Attention variant that capture recorded"),
         Column("dtype", _TEXT, "Commonest floating dtype of op inputs", needs=Need.SHAPES),
         Column("world_size", _INT, "Ranks of the job"),
@@ -325,7 +345,9 @@ TRACE = Table(
         Column("cpu_us", _FLOAT, "From the first event to the last end", "us"),
         Column("gpu_busy_us", _FLOAT, "GPU busy time: union on each device, added up", "us"),
         Column("gpu_span_us", _FLOAT, "First start to last end on each device, added up", "us"),
-        Column("launch_median_us", _FLOAT, "Median duration of the launch calls", "us"),
+        Column(
+            "launch_median_us", _FLOAT, "Median duration of the launch calls", "us", Need.LAUNCHES
+        ),
         Column("op_self_us", _FLOAT, "CPU self time of all ops", "us"),
         Column("overhead_us", _FLOAT, "The profiler's own recorded overhead", "us"),
         Column("truncated", _FLAG, "The file ends before its event list does"),

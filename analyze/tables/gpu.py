@@ -1,6 +1,5 @@
 """GPU work: what each kernel, memcpy and memset is, and which call, op and unit it belongs to."""
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import orjson
@@ -58,7 +57,7 @@ def build_gpu_ops(
     if header.vendor != "nvidia":
         frame = _without_cuda_core_claims(frame)
     frame = _add_copy_facts(frame)
-    frame = _add_launch_facts(frame, header.devices)
+    frame = _add_launch_facts(frame, header)
     frame = _add_owners(frame, calls, host)
     return frame.with_columns(gap_before_ns=_gap_before())
 
@@ -147,11 +146,11 @@ class _LaunchFacts(NamedTuple):
 _LAUNCH_KEYS = ["device", "grid", "block", "registers_per_thread", "shared_memory_bytes"]
 
 
-def _add_launch_facts(frame: pl.DataFrame, devices: Mapping[int, DeviceLimits]) -> pl.DataFrame:
+def _add_launch_facts(frame: pl.DataFrame, header: Header) -> pl.DataFrame:
     """Join the launch configuration's facts, computed once per distinct configuration."""
     configurations = frame.filter(pl.col("grid").is_not_null()).select(_LAUNCH_KEYS).unique()
     facts = [
-        _launch_facts(devices.get(device), grid, block, registers, shared_memory)
+        _launch_facts(header.device(device), grid, block, registers, shared_memory)
         for device, grid, block, registers, shared_memory in configurations.iter_rows()
     ]
     computed = pl.DataFrame(
@@ -173,9 +172,10 @@ def _add_launch_facts(frame: pl.DataFrame, devices: Mapping[int, DeviceLimits]) 
         maintain_order="left",
     )
     known = pl.col("occupancy_reported") >= 0
-    sm_counts = {ordinal: limits.sm_count for ordinal, limits in devices.items()}
+    ordinals = frame["device"].unique()
+    sm_counts = [device.sm_count if (device := header.device(o)) else None for o in ordinals]
     blocks_per_sm = pl.col("blocks") / pl.col("device").replace_strict(
-        sm_counts, default=None, return_dtype=pl.Int64
+        ordinals, sm_counts, return_dtype=pl.Int64
     )
     return joined.with_columns(
         occupancy_written=pl.col("occupancy_reported"),

@@ -1,7 +1,7 @@
 """What the file says about itself: device, options, versions, ranks, producer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from analyze.kernels.device import DeviceLimits
@@ -24,8 +24,6 @@ class Header:
         variant: the attention variant that ``capture`` recorded in the metadata, if any.
         synthetic: the file says that it is made up.
         producer: the range of torch versions whose features the file shows.
-        versions: CUDA, CUPTI, HIP and ROCm versions as written.
-        trace_name: the path the profiler exported to.
     """
 
     devices: Mapping[int, DeviceLimits]
@@ -36,8 +34,16 @@ class Header:
     variant: str | None
     synthetic: bool
     producer: str
-    versions: Mapping[str, Any] = field(default_factory=dict)
-    trace_name: str | None = None
+
+    def device(self, ordinal: int | None) -> DeviceLimits | None:
+        """Return the properties of a device; where all are alike, of one that is not listed too.
+
+        Under HIP_VISIBLE_DEVICES the ordinals of GPU work and of the listed devices differ.
+        """
+        if ordinal is not None and ordinal in self.devices:
+            return self.devices[ordinal]
+        kinds = set(self.devices.values())
+        return kinds.pop() if len(kinds) == 1 else None
 
 
 def read_header(events: TraceEvents) -> Header:
@@ -55,8 +61,6 @@ def read_header(events: TraceEvents) -> Header:
         variant=_variant(metadata),
         synthetic=metadata.get("synthetic") is True,
         producer=_producer(events),
-        versions={name: metadata[name] for name in metadata if name.endswith("_version")},
-        trace_name=_text(metadata.get("traceName")),
     )
 
 

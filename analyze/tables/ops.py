@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from analyze.tables.host import Host
+from analyze.tables.host import CHAIN_SEPARATOR, Host
 
 _COLUMNS = (
     "name",
@@ -19,6 +19,10 @@ _COLUMNS = (
     "source",
     "op_row",
 )
+
+
+_DEVICE_COLUMNS = ("own_device_ns", "own_gpu_ops", "device_ns", "gpu_ops")
+"""Unknown, not nothing, where no GPU work was recorded."""
 
 
 def build_ops(host: Host, gpu_ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
@@ -52,8 +56,24 @@ def build_ops(host: Host, gpu_ops: pl.DataFrame, calls: pl.DataFrame) -> pl.Data
         .join(waits, on="op_row", how="left")
         .with_columns(pl.col("waiting_ns").fill_null(0))
         .sort("start_ns", maintain_order=True)
-        .with_columns(call_index=pl.int_range(pl.len()).over("name"))
+        .pipe(_add_call_index)
+        .with_columns(pl.when(gpu_ops.height > 0).then(pl.col(_DEVICE_COLUMNS)))
     )
+
+
+def _add_call_index(ops: pl.DataFrame) -> pl.DataFrame:
+    """Count the calls of each name; an op inside one of its own name is part of that call."""
+    chains = ops["op_chain"].drop_nulls().unique()
+    is_outermost = ops["op_chain"].replace_strict(
+        chains, [_is_outermost(chain) for chain in chains], default=True, return_dtype=pl.Boolean
+    )
+    count = is_outermost.cast(pl.Int64).alias("call_index")
+    return ops.with_columns(count).with_columns(pl.col("call_index").cum_sum().over("name") - 1)
+
+
+def _is_outermost(chain: str) -> bool:
+    *around, name = chain.split(CHAIN_SEPARATOR)
+    return name not in around
 
 
 def _device_times(nodes: pl.DataFrame, gpu_ops: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -54,12 +54,12 @@ def build_trace_row(trace: "Trace") -> pl.DataFrame:
 
 def busiest_device(trace: "Trace") -> DeviceLimits | None:
     """Return the properties of the device with the most GPU ops, else of the first listed."""
-    devices = trace.header.devices
+    header = trace.header
     counts = trace.facts.gpu_ops["device"].drop_nulls().value_counts(sort=True)
     for ordinal in counts["device"]:
-        if ordinal in devices:
-            return devices[ordinal]
-    return next(iter(devices.values()), None) if counts.is_empty() else None
+        if device := header.device(ordinal):
+            return device
+    return next(iter(header.devices.values()), None) if counts.is_empty() else None
 
 
 def overhead_ns(trace: "Trace") -> int:

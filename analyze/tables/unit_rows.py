@@ -17,7 +17,6 @@ def unit_rows(units: Units, key: str, facts: Facts) -> pl.DataFrame:
         .agg(
             launches=pl.col("is_launch").sum().cast(pl.Int64),
             syncs=(pl.col("is_sync") & ~pl.col("profiler_own")).sum().cast(pl.Int64),
-            api_cpu_ns=pl.col("dur_ns").sum(),
         )
     )
     self_times = facts.ops.drop_nulls(key).group_by(key).agg(op_self_ns=pl.col("self_ns").sum())

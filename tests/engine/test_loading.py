@@ -213,3 +213,22 @@ def test_a_wrong_setting_is_a_usage_error(tmp_path: Path, setting: str, message:
     with pytest.raises(AnalyzeError, match=message) as caught:
         apply_settings([rule], [setting])
     assert caught.value.exit_code == 2
+
+
+def test_without_tests_a_rule_is_the_same_but_for_its_tests() -> None:
+    whole, quick = load_rules(), load_rules(tests=False)
+    assert all(rule.model.tests for rule in whole)
+    for one, other in zip(whole, quick, strict=True):
+        assert other.model == one.model.model_copy(update={"tests": []})
+
+
+def test_problems_behind_the_tests_keep_their_lines(tmp_path: Path) -> None:
+    file = tmp_path / "r.yaml"
+    file.write_text(
+        "version: 1\ncode: MINE101\nname: n\ntitle: T\nguess: G\nfrom: kernels\n"
+        "tests:\n- name: a\n  rows: []\n  expect: {state: pass}\n# a comment\n"
+        'measure: {n: count()}\nexpect: m == 0\nmessage: "m"\n'
+    )
+    for tests in (True, False):
+        with pytest.raises(RuleError, match=r"r\.yaml:13:9"):
+            load_rules([file], builtin=False, tests=tests)

@@ -100,7 +100,7 @@ def on_sample(load_text: LoadText, samples: Path, name: str, text: str) -> RuleR
     ("text", "why"),
     [
         ("from: kernels\nmeasure: {n: count()}\nexpect: n == 0", Need.GPU.value),
-        ("from: syncs\nmeasure: {n: count()}\nexpect: n == 0", Need.LAUNCHES.value),
+        ("from: syncs\nmeasure: {n: count()}\nexpect: n == 0", Need.GPU.value),
         (
             "from: ops\nper: {region: encoder}\nmeasure: {n: count()}\nexpect: n == 0",
             "the trace has no annotation named encoder",

@@ -9,10 +9,10 @@ import pytest
 from analyze.engine.fingerprint import fingerprint
 from analyze.engine.folding import fold
 from analyze.engine.loading import load_rules
+from analyze.engine.result import SCHEMA_VERSION, Finding, TraceReport
 from analyze.engine.rule import Rule
 from analyze.engine.run import run_rules
 from analyze.errors import AnalyzeError
-from analyze.report.result import SCHEMA_VERSION, Finding, TraceReport
 from analyze.tables.build import load_trace
 
 LoadText = Callable[[str], Rule]
@@ -118,7 +118,7 @@ def finding(report: TraceReport, code: str, **more: Any) -> Finding:
 
 
 def folded(findings: list[Finding], explains: dict[str, list[str]]) -> dict[str, Any]:
-    result = fold(findings, explains)
+    result = fold(findings, explains, {item.fingerprint: frozenset() for item in findings})
     assert [item.rank for item in result] == sorted(item.rank for item in findings)
     return {
         item.code: (item.explained_by, [consequence.code for consequence in item.folded])
@@ -144,6 +144,25 @@ def test_a_cause_that_was_not_found_explains_nothing(report: TraceReport) -> Non
     }
 
 
+@pytest.mark.parametrize(
+    ("chains", "is_folded"),
+    [
+        ({"sdpa > math > bmm", "sdpa > math"}, True),
+        ({"sdpa > math > bmm", "linear"}, False),
+        ({"sdpa > mathematics"}, False),
+        ({None, "sdpa > math > bmm"}, False),
+        (set(), True),
+    ],
+)
+def test_only_what_happened_under_the_cause_is_folded(
+    report: TraceReport, chains: set[str | None], is_folded: bool
+) -> None:
+    findings = [finding(report, "A101"), finding(report, "B101")]
+    places = {"print-A101": frozenset({"sdpa > math"}), "print-B101": frozenset(chains)}
+    result = {item.code: item for item in fold(findings, {"A101": ["B101"]}, places)}
+    assert (result["B101"].explained_by is not None) == is_folded
+
+
 def test_rules_that_explain_each_other_do_not_vanish(report: TraceReport) -> None:
     findings = [finding(report, code) for code in ("A101", "B101", "C101")]
     explains = {"A101": ["B101"], "B101": ["C101"], "C101": ["A101", "C101"]}
@@ -158,7 +177,14 @@ def test_findings_are_ranked_by_severity_state_and_savings(report: TraceReport) 
         finding(report, "D101", severity="error", state="intermittent", savings_us=9.0),
         finding(report, "E101", severity="info", state="benign", savings_us=None),
     ]
-    assert [item.code for item in fold(findings, {})] == ["C101", "B101", "D101", "A101", "E101"]
+    nowhere = {item.fingerprint: frozenset[str | None]() for item in findings}
+    assert [item.code for item in fold(findings, {}, nowhere)] == [
+        "C101",
+        "B101",
+        "D101",
+        "A101",
+        "E101",
+    ]
 
 
 def test_every_real_trace_gets_a_report_without_errors(real_traces: Path) -> None:

@@ -63,8 +63,8 @@ def test_values_without_a_format() -> None:
 
 
 def test_texts_of_a_trace_become_one_printable_line_of_bounded_length() -> None:
-    assert render("{who}", who="a\x1b[2J\nb") == "a?[2J?b"
-    assert len(render("{who}", who="x" * 5000)) == 200
+    assert render("{who}", who="a\x1b[2J\nb") == "a\\x1b[2J\\x0ab"
+    assert len(render("{who}", who="x" * 5000)) == 400
     assert render("{who}", who="{n:>99}") == "{n:>99}"
 
 

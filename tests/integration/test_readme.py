@@ -57,7 +57,7 @@ def test_the_capture_example_runs(
     monkeypatch.chdir(tmp_path)
     exec(code, {"model": torch.nn.Linear(8, 8), "inputs": torch.randn(4, 8)})  # noqa: S102
     done = run_analyze(tmp_path / "trace.json.gz")
-    assert "the annotation attn_fwd (3 steps)" in done.stdout
+    assert "the annotation attn_fwd (3 forwards)" in done.stdout
 
 
 def test_two_commands_set_up_a_fresh_machine() -> None:

@@ -24,6 +24,7 @@ def coverage(trace: Trace) -> dict[str, Any]:
     owned = gpu_ops["op"].is_not_null().sum()
     return {
         "device": row["device_name"],
+        "vendor": row["vendor"],
         "compute_capability": row["compute_capability"],
         "device_properties": device is not None,
         "gpu_ops": gpu_ops.height,
@@ -36,6 +37,7 @@ def coverage(trace: Trace) -> dict[str, Any]:
         "launches_with_gpu_work": int((launched["gpu_ops"] > 0).sum()),
         "steps": row["steps"],
         "forward_is": trace.forward_source,
+        "forwards": trace.table("forwards").height,
         "recorded": {
             "gpu_work": row["has_gpu"],
             "shapes": row["has_shapes"],

@@ -118,11 +118,18 @@ class Finding:
 
 @dataclass(frozen=True)
 class Checked:
-    """A rule whose expectation holds; ``because`` is set where a benign mismatch is ignored."""
+    """A rule whose expectation holds.
+
+    Attributes:
+        code, name: of the rule.
+        because: set where a benign mismatch is ignored.
+        undecided_rows: rows that might have matched: a value that ``where`` asks for is unknown.
+    """
 
     code: str
     name: str
     because: str | None = None
+    undecided_rows: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,81 @@
+"""Words and numbers as people read them, safe to print whatever a trace contains."""
+
+import math
+import re
+
+_CONTROLS = r"\x00-\x1f\x7f-\x9f"
+_DIRECTIONS = r"\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_UNPRINTABLE = re.compile(rf"[{_CONTROLS}{_DIRECTIONS}\ud800-\udfff]")
+
+MAX_NAME = 400
+UNKNOWN = "unknown"
+
+
+def printable(text: str) -> str:
+    """Return ``text`` in one line, with control characters and direction marks made visible.
+
+    Names come from the trace: an escape sequence in one must not reach the terminal. What is longer
+    than ``MAX_NAME`` is cut.
+    """
+    visible = _UNPRINTABLE.sub(lambda found: f"\\x{ord(found.group()):02x}", text[: MAX_NAME + 1])
+    return visible if len(text) <= MAX_NAME else visible[: MAX_NAME - 1] + "\u2026"
+
+
+def duration(microseconds: float | None) -> str:
+    """Word a time given in microseconds, in the unit that suits it, with three digits."""
+    if microseconds is None:
+        return UNKNOWN
+    for limit, factor, unit in ((999.5, 1.0, "us"), (999.5e3, 1e-3, "ms")):
+        if abs(microseconds) < limit:
+            return f"{_three_digits(microseconds * factor)} {unit}"
+    return f"{_three_digits(microseconds * 1e-6)} s"
+
+
+def share(value: float | None) -> str:
+    """Word a share of 0 to 1; what is neither nothing nor all never reads as that."""
+    if value is None:
+        return UNKNOWN
+    percent = value * 100
+    if 0 < percent < 1:
+        return "<1 %"
+    if 99 < percent < 100:
+        return ">99 %"
+    return f"{whole(percent)} %"
+
+
+def percentage(value: float | None) -> str:
+    """Word a percentage with three digits; what is not nothing but below 1 % is said to be so."""
+    if value is None:
+        return UNKNOWN
+    return "<1 %" if 0 < value < 1 else f"{_three_digits(value)} %"
+
+
+def size(count: float | None) -> str:
+    """Word a number of bytes in binary units, with three digits."""
+    if count is None:
+        return UNKNOWN
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(count) < 1023.5:
+            return f"{_three_digits(count)} {unit}"
+        count /= 1024
+    return f"{_three_digits(count)} TiB"
+
+
+def whole(value: float) -> str:
+    """Word a number rounded half away from zero, as people do."""
+    return str(int(math.copysign(math.floor(abs(value) + 0.5), value)))
+
+
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """Word a count with its noun: ``1 step``, ``3 steps``."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def _three_digits(value: float) -> str:
+    magnitude = abs(value)
+    if magnitude >= 99.95 or value == 0:
+        return f"{value:.0f}"
+    text = f"{value:.{1 if magnitude >= 9.995 else 2}f}"
+    if float(text) == 0:
+        return f"{value:.3g}"
+    return text.rstrip("0").rstrip(".")

@@ -1,0 +1,51 @@
+"""The text reports of the synthetic samples, word for word.
+
+After a wanted change, rewrite them with ``UPDATE_GOLDEN=1 pytest tests/report/test_golden_text.py``
+and read the difference.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from analyze.cli.check import check_trace
+from analyze.engine.loading import load_rules
+from analyze.report.summary import summarise
+from analyze.report.summary_text import render_summary
+from analyze.report.text import render_report
+from analyze.tables.build import load_trace
+
+GOLDEN = Path(__file__).parent / "golden"
+NAMES = (
+    "cpu-sdpa-math",
+    "synthetic-naive",
+    "synthetic-naive-inplace",
+    "synthetic-sdpa-cudnn",
+    "synthetic-sdpa-efficient",
+    "synthetic-sdpa-flash",
+    "synthetic-sdpa-math",
+)
+
+
+def compare(text: str, name: str, samples: Path) -> None:
+    text = text.replace(f"{samples}/", "")
+    path = GOLDEN / f"{name}.txt"
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+@pytest.mark.parametrize("verbose", [False, True], ids=["brief", "verbose"])
+@pytest.mark.parametrize("name", NAMES)
+def test_reports(name: str, verbose: bool, samples: Path) -> None:
+    report = check_trace(str(samples / f"{name}.json.gz"), None, load_rules(tests=False))
+    kind = "verbose" if verbose else "report"
+    compare(render_report(report, verbose=verbose), f"{name}.{kind}", samples)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_summaries(name: str, samples: Path) -> None:
+    summary = summarise(load_trace(samples / f"{name}.json.gz"))
+    compare(render_summary(summary), f"{name}.summary", samples)
