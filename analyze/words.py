@@ -11,14 +11,18 @@ MAX_NAME = 400
 UNKNOWN = "unknown"
 
 
-def printable(text: str) -> str:
+def visible(text: str) -> str:
     """Return ``text`` in one line, with control characters and direction marks made visible.
 
-    Names come from the trace: an escape sequence in one must not reach the terminal. What is longer
-    than ``MAX_NAME`` is cut.
+    Names come from the trace: an escape sequence in one must not reach the terminal.
     """
-    visible = _UNPRINTABLE.sub(lambda found: f"\\x{ord(found.group()):02x}", text[: MAX_NAME + 1])
-    return visible if len(text) <= MAX_NAME else visible[: MAX_NAME - 1] + "\u2026"
+    return _UNPRINTABLE.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
+
+
+def printable(text: str) -> str:
+    """Return ``text`` made visible, and cut where it is longer than ``MAX_NAME``."""
+    shown = visible(text[: MAX_NAME + 1])
+    return shown if len(shown) <= MAX_NAME else shown[: MAX_NAME - 1] + "\u2026"
 
 
 def duration(microseconds: float | None) -> str:

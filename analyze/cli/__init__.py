@@ -11,6 +11,7 @@ from analyze.cli.summary import summary
 from analyze.cli.traces import complain
 from analyze.errors import AnalyzeError
 
+CANNOT_WRITE = 2
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells expect it."""
 
@@ -57,3 +58,6 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        click.echo(f"analyze: the output cannot be written: {error.strerror}", err=True)
+        sys.exit(CANNOT_WRITE)

@@ -66,7 +66,7 @@ def check(
     rules = load_rules(rule_paths, settings=settings, tests=False)
     reports: list[TraceReport] = []
     codes: list[int] = []
-    for path in find_traces(traces, command_names(ctx)):
+    for path in find_traces(traces, command_names(ctx), codes, output):
         try:
             report = check_trace(path, forward, rules)
         except AnalyzeError as error:

@@ -30,7 +30,7 @@ def summary(
     from analyze.report.summary import summarise  # noqa: PLC0415
 
     summaries, codes = [], [0]
-    for path in find_traces(traces, command_names(ctx)):
+    for path in find_traces(traces, command_names(ctx), codes, output):
         try:
             trace = load(path, forward)
             summaries.append(summarise(trace))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 TRACE_SUFFIXES = (".json", ".json.gz", ".json.zst", ".gz", ".zst", ".trace")
+STANDARD_INPUT = "-"
 PROGRESS_DELAY_SECONDS = 1.0
 
 SEVERITY_OF_EXIT_CODES = (4, 3, 1, 2, 0)
@@ -58,22 +59,38 @@ def command_names(ctx: click.Context) -> list[str]:
     return list(group.commands) if isinstance(group, click.Group) else []
 
 
-def find_traces(arguments: Sequence[str], commands: Sequence[str]) -> list[str]:
-    """Return the trace files that the arguments name; a folder stands for the traces in it.
+def find_traces(
+    arguments: Sequence[str], commands: Sequence[str], codes: list[int], output: Path | None
+) -> Iterator[str]:
+    """Yield the trace files that the arguments name; a folder stands for the traces in it.
 
-    Raises:
-        TraceError: an argument does not exist, or a folder holds no file that looks like a trace.
+    Args:
+        arguments: as given.
+        commands: names of commands, for "did you mean".
+        codes: is given the exit code of each argument that names no trace, after saying so.
+        output: the file that will be written; a trace of that name is refused.
     """
-    found: list[str] = []
     for argument in arguments:
-        path = Path(argument)
-        if path.is_dir():
-            found.extend(_traces_in(path))
-        elif argument == "-" or path.exists():
-            found.append(argument)
-        else:
-            raise TraceError(_missing(argument, commands))
-    return found
+        try:
+            yield from _traces_of(argument, commands, output)
+        except TraceError as error:
+            codes.append(complain(error))
+
+
+def _traces_of(argument: str, commands: Sequence[str], output: Path | None) -> list[str]:
+    path = Path(argument)
+    try:
+        is_folder, exists = path.is_dir(), path.exists()
+    except OSError as error:
+        raise TraceError(f"{argument[:80]}: {error.strerror}") from None
+    if argument == STANDARD_INPUT:
+        return [argument]
+    if not argument or not exists:
+        raise TraceError(_missing(argument, commands))
+    traces = _traces_in(path) if is_folder else [argument]
+    if output is not None and output.resolve() in {Path(trace).resolve() for trace in traces}:
+        raise TraceError(f"{output}: is one of the traces; --output would overwrite it")
+    return traces
 
 
 def _traces_in(folder: Path) -> list[str]:
@@ -104,7 +121,7 @@ def reading(path: str) -> Iterator[Callable[[int], None]]:
     if not console.is_terminal:
         yield lambda _: None
         return
-    size = Path(path).stat().st_size if path != "-" else None
+    size = Path(path).stat().st_size if path != STANDARD_INPUT else None
     name = TextColumn("{task.description}", markup=False)
     bar = Progress(name, BarColumn(), DownloadColumn(), console=console, transient=True)
     task = bar.add_task(Path(path).name, total=size)
@@ -150,8 +167,10 @@ def emit(text: str, output: Path | None) -> None:
 
 def complain(error: AnalyzeError) -> int:
     """Print an error on standard error, in one line unless it is about rules; return its code."""
-    prefix = "" if isinstance(error, RuleError) else "analyze: "
-    click.echo(f"{prefix}{error}", err=True)
+    from analyze.words import visible  # noqa: PLC0415
+
+    is_about_rules = isinstance(error, RuleError)
+    click.echo(str(error) if is_about_rules else f"analyze: {visible(str(error))}", err=True)
     return error.exit_code
 
 

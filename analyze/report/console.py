@@ -36,7 +36,7 @@ def rendered(console: Console) -> str:
 
 def terminal_width() -> int:
     """Return the width of the terminal on standard output, or :data:`DEFAULT_WIDTH`."""
-    return Console().width if sys.stdout.isatty() else DEFAULT_WIDTH
+    return Console().width if sys.stdout is not None and sys.stdout.isatty() else DEFAULT_WIDTH
 
 
 def wants_color() -> bool:

@@ -10,11 +10,17 @@ from analyze.errors import AnalyzeError
 def write_whole(path: Path, text: str) -> None:
     """Replace ``path`` by ``text``; a reader sees the old content or the new, never a part.
 
+    A symbolic link keeps pointing where it does; a device or a pipe is written to as it is.
+
     Raises:
         AnalyzeError: the file cannot be written.
     """
     temporary: str | None = None
     try:
+        path = path.resolve()
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")
+            return
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
         ) as file:

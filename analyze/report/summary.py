@@ -79,6 +79,7 @@ def _copies(trace: Trace) -> dict[str, Any]:
     gpu_ops = trace.facts.gpu_ops
     copies = (
         gpu_ops.filter(pl.col("kind") == "memcpy")
+        .with_columns(_label("name"))
         .group_by("name")
         .agg(pl.len(), pl.col("bytes").sum(), pl.col("dur_ns").sum())
         .sort("name")

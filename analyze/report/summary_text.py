@@ -13,6 +13,7 @@ from analyze.report.coverage_text import coverage_lines
 from analyze.words import counted, duration, percentage, printable, share, size
 
 _TOP_FAMILIES = 6
+_MOST_STEPS = 12
 
 
 def render_summary(summary: Mapping[str, Any], *, color: bool = False) -> str:
@@ -160,7 +161,7 @@ def _print_steps(console: Console, summary: Mapping[str, Any]) -> None:
         "launches",
         "syncs",
     )
-    for step in steps:
+    for step in steps[:_MOST_STEPS]:
         label = f"#{step['index']}" + (" (first)" if step["first"] else "")
         counts = (step[key] for key in ("gpu_ops", "kernels", "copies", "launches", "syncs"))
         table.add_row(
@@ -170,3 +171,5 @@ def _print_steps(console: Console, summary: Mapping[str, Any]) -> None:
             *(f"{count:,}" for count in counts),
         )
     console.print(table)
+    if len(steps) > _MOST_STEPS:
+        console.print(Text(f"and {len(steps) - _MOST_STEPS:,} more; --format json has them all"))

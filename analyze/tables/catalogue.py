@@ -85,7 +85,7 @@ def publish(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
     """Return the documented columns of a frame that holds nanoseconds and helper columns."""
     return frame.select(
         (pl.col(column.stored) / 1000 if column.unit == "us" else pl.col(column.name))
-        .cast(column.dtype)
+        .cast(column.dtype, strict=False)
         .alias(column.name)
         for column in table.columns
     )

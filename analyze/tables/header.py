@@ -7,6 +7,7 @@ from typing import Any
 from analyze.kernels.device import DeviceLimits
 from analyze.trace.reader import TraceEvents
 
+_INT64 = 1 << 63
 _OPTIONS = ("record_shapes", "with_stack", "profile_memory", "with_modules", "with_flops")
 
 
@@ -118,7 +119,9 @@ def _producer(events: TraceEvents) -> str:
 
 
 def _integer(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if abs(value) < _INT64 else None
 
 
 def _text(value: object) -> str | None:

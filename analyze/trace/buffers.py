@@ -1,5 +1,6 @@
 """Growing columns: values arrive in batches of one event shape and leave as polars series."""
 
+import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any
@@ -50,7 +51,18 @@ def _as_text(value: Hashable) -> str | None:
 
 
 def _to_json(value: object) -> bytes:
-    return orjson.dumps(value, default=str)
+    """Return JSON text of any decoded value, also of numbers and depths that orjson refuses."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return _to_json_slowly(value)
+
+
+def _to_json_slowly(value: object) -> bytes:
+    try:
+        return json.dumps(value, ensure_ascii=False).encode(errors="replace")
+    except RecursionError:
+        return b'"nested too deeply"'
 
 
 class ColumnBuffer:

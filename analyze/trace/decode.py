@@ -125,10 +125,11 @@ class OrjsonDecoder:
 def _loses_digits(events: Sequence[object]) -> bool:
     """Whether any ``ts`` is a fraction too large for a float64 to tell nanoseconds apart."""
     try:
-        largest = max(map(_get_ts, events), default=0)
+        if max(map(_get_ts, events), default=0) < EXACT_FLOAT_US:
+            return False
     except (KeyError, TypeError, IndexError):
-        return any(isinstance(e, dict) and _is_large_fraction(e.get("ts")) for e in events)
-    return largest >= EXACT_FLOAT_US and any(map(_is_large_fraction, map(_get_ts, events)))
+        pass
+    return any(isinstance(e, dict) and _is_large_fraction(e.get("ts")) for e in events)
 
 
 def _is_large_fraction(ts: object) -> bool:

@@ -143,7 +143,16 @@ MEMORY = Family(
         "finished": Column("finished", Kind.FLAG),
     },
 )
-FLOWS = Family("flows", {**_PHASED, **_POINT, "id": Column("flow_id", Kind.ID)})
+FLOWS = Family(
+    "flows",
+    {
+        **_PHASED,
+        "cat": Column("cat", Kind.TEXT),
+        "id": Column("flow_id", Kind.ID),
+        "ts": Column("start_ns", Kind.MICROSECONDS),
+    },
+)
+"""Arrows say nothing that correlation does not say; only what joins them is kept."""
 METADATA = Family("metadata", _POINT)
 OTHER = Family("other", {**_PHASED, **_INTERVAL})
 

@@ -8,7 +8,7 @@ needed, see :func:`keep_digits`.
 
 import re
 from collections.abc import Sequence
-from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+from decimal import ROUND_HALF_EVEN, Decimal
 
 import polars as pl
 
@@ -62,6 +62,6 @@ def _to_ns(value: object) -> int | None:
     try:
         nanoseconds = (Decimal(value) * 1000).to_integral_value(ROUND_HALF_EVEN)
         result = int(nanoseconds)
-    except (InvalidOperation, ValueError, OverflowError):
+    except (ArithmeticError, ValueError):
         return None
     return result if abs(result) <= _MAX_NS else None

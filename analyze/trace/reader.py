@@ -15,9 +15,9 @@ from analyze.errors import TraceError
 from analyze.trace.decode import EventCounts, EventDecoder, OrjsonDecoder
 from analyze.trace.kinds import is_pytorch, other_chrome_trace, other_kind, refusal
 from analyze.trace.numbers import keep_digits
-from analyze.trace.repair import Repairs, read_members, repair_text, to_text, walk
+from analyze.trace.repair import Repairs, ends_list, read_members, repair_text, to_text, walk
 from analyze.trace.source import SourceReport, open_source
-from analyze.trace.split import MAX_HEADER_BYTES, TraceText
+from analyze.trace.split import MAX_HEADER_BYTES, TooLongError, TraceText
 
 Progress = Callable[[int], None]
 """Is told, now and then, how many bytes of the file have been read."""
@@ -86,8 +86,7 @@ class _Reading:
     def run(self) -> TraceEvents:
         head = self._text.head()
         self._refuse_other_kinds(head)
-        if not self._text.find_events():
-            raise TraceError(refusal(self._source.name, "JSON without a traceEvents list"))
+        self._find_events()
         self._read_events()
         counts = self._decoder.counts
         categories = [category for _, category in counts.categories]
@@ -110,15 +109,29 @@ class _Reading:
         if kind:
             raise TraceError(refusal(self._source.name, kind))
 
+    def _find_events(self) -> None:
+        try:
+            found = self._text.find_events()
+        except TooLongError as error:
+            raise TraceError(refusal(self._source.name, f"no trace: {error}")) from None
+        if not found:
+            raise TraceError(refusal(self._source.name, "JSON without a traceEvents list"))
+
     def _read_events(self) -> None:
-        in_list = True
-        while in_list:
-            chunk = self._text.next_chunk()
-            self._progress(self._source.file_bytes)
-            if not chunk:
-                self._repairs.truncated = True
-                return
-            in_list = self._decode(chunk)
+        try:
+            while self._read_chunk():
+                self._progress(self._source.file_bytes)
+        except TooLongError as error:
+            self._source.notes.append(f"{error}; what follows was not read")
+            self._repairs.truncated = True
+
+    def _read_chunk(self) -> bool:
+        """Read one chunk; False at the end of the events."""
+        chunk = self._text.next_chunk()
+        if not chunk:
+            self._repairs.truncated = True
+            return False
+        return self._decode(chunk)
 
     def _decode(self, chunk: bytes) -> bool:
         """Decode one chunk; False when the event list ended in it."""
@@ -132,7 +145,7 @@ class _Reading:
         """Decode a chunk that is cut wrongly, holds the end of the list, or is broken."""
         final = self._text.exhausted or len(chunk) > MAX_HEADER_BYTES
         text = to_text(keep_digits(chunk), self._repairs.mended)
-        if self._decode_mended(text):
+        if not ends_list(text) and self._decode_mended(text):
             return True
         result = walk(text, self._repairs, final=final)
         self._decoder.add(result.events)

@@ -19,7 +19,7 @@ _CONTROL = re.compile(r"[\x00-\x1f]")
 _TOKENS = re.compile(
     r"""(?P<string>"(?:[^"\\]++|\\.)*+")
     |(?P<bare_number>(?<![\w.])[-+]?(?:NaN|Infinity|inf|nan)(?![\w.]))
-    |(?P<stray_comma>,(?:\s*,)+|,(?=\s*[\]}]))
+    |(?P<stray_comma>,(?:\s*+,)++|,(?=\s*[\]}]))
     |(?P<missing_value>:(?=\s*[,}\]]))""",
     re.VERBOSE | re.DOTALL,
 )
@@ -27,7 +27,11 @@ _EVENT_KEYS = "ph|cat|name|pid|tid|ts|dur|id|args|s|bp"
 _EVENT_START = re.compile(rf'\{{\s*"({_EVENT_KEYS})"\s*:')
 _NEXT_EVENT = re.compile(rf'\}}\s*,\s*(?=\{{\s*"(?:{_EVENT_KEYS})"\s*:)')
 _END_OF_LIST = re.compile(r'\}\s*(\])\s*(?:,\s*"|\}|\Z)')
-_MAX_GUESSES = 16
+_MAX_GUESSES = 4
+_MAX_LOST_MEMBERS = 100
+_INDENTATION = 64
+_NEAR = 16 << 10
+"""Longer than nearly every event."""
 _GAP = re.compile(r"[\s,]*")
 _MEMBER = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*')
 
@@ -40,7 +44,7 @@ class Repairs:
 
     Attributes:
         mended: repairs by kind: ``control_character``, ``backslash``, ``bare_number``,
-            ``stray_comma``, ``missing_value``, ``not_utf8``, ``surrogate``.
+            ``stray_comma``, ``missing_comma``, ``missing_value``, ``not_utf8``, ``surrogate``.
         events_repaired: events that were read only after a repair of their own text.
         events_lost: events that stayed unreadable.
         foreign_texts: pieces of text between events that belong to none.
@@ -188,15 +192,14 @@ def walk(text: str, repairs: Repairs, *, final: bool) -> Walk:
     text = _without_half_surrogates(text, repairs.mended)
     decoder = json.JSONDecoder(parse_constant=_refuse_constant)
     while True:
-        gap = _GAP.match(text, position)
-        position = gap.end() if gap else position
+        position = _pass_gap(text, position, repairs.mended, after_event=bool(result.events))
         if position >= len(text):
             return result
         if text[position] == "]":
             result.after_list = text[position + 1 :]
             return result
         try:
-            event, position = decoder.raw_decode(text, position)
+            event, position = _decode_at(decoder, text, position)
         except (ValueError, RecursionError):
             found = _NEXT_EVENT.search(text, position)
             if found is None and text[position] == "{" and not final:
@@ -205,6 +208,46 @@ def walk(text: str, repairs: Repairs, *, final: bool) -> Walk:
             position = _pass_broken_event(text, position, found, result, repairs)
         else:
             result.events.append(event)
+
+
+def ends_list(text: str) -> bool:
+    """Whether ``text`` seems to hold the end of the event list."""
+    return _END_OF_LIST.search(text) is not None
+
+
+def _pass_gap(text: str, position: int, mended: Counter[str], *, after_event: bool) -> int:
+    """Pass over white space and commas; note where these are not what stands between events."""
+    gap = _GAP.match(text, position)
+    end = gap.end() if gap else position
+    commas = text.count(",", position, end)
+    if end >= len(text):
+        return end
+    expected = 1 if after_event and text[end] == "{" else 0
+    if commas > expected:
+        mended["stray_comma"] += 1
+    elif commas < expected:
+        mended["missing_comma"] += 1
+    return end
+
+
+def _decode_at(decoder: json.JSONDecoder, text: str, position: int) -> tuple[Any, int]:
+    """Decode the value at ``position``; return it and where it ends.
+
+    It works on a copy of the text from there on, because an error counts the lines before it.
+    """
+    near = text[position : position + _NEAR]
+    try:
+        value, length = decoder.raw_decode(near)
+    except ValueError:
+        if len(near) < _NEAR:
+            raise
+        value, length = decoder.raw_decode(text[position:])
+    return value, position + length
+
+
+def _is_a_value(text: str, position: int) -> bool:
+    """Whether what stands at ``position`` is the value of a key, not an event."""
+    return text[max(0, position - _INDENTATION) : position].rstrip()[-1:] == ":"
 
 
 def _refuse_constant(name: str) -> None:
@@ -261,8 +304,11 @@ def _next_start(text: str, position: int) -> int:
     decoder = json.JSONDecoder(strict=False)
     while found := _EVENT_START.search(text, position):
         position = found.start()
+        if _is_a_value(text, position):
+            position += 1
+            continue
         try:
-            value, end = decoder.raw_decode(text, position)
+            value, end = _decode_at(decoder, text, position)
         except (json.JSONDecodeError, RecursionError):
             if found.group(1) == "ph":
                 return position
@@ -290,4 +336,6 @@ def read_members(text: str, repairs: Repairs) -> dict[str, Any]:
         except (json.JSONDecodeError, RecursionError):
             repairs.metadata_lost.append(found.group(1))
             position = found.end()
+            if len(repairs.metadata_lost) >= _MAX_LOST_MEMBERS:
+                break
     return members

@@ -8,18 +8,22 @@ decoder refuses, so no wrong cut can pass unnoticed.
 import re
 from collections.abc import Iterator
 
-from analyze.errors import TraceError
-
 CHUNK_BYTES = 128 << 10
 """Text decoded at a time. Measured: 32 KiB to 256 KiB are equal, 4 MiB is two times slower."""
 
 MAX_HEADER_BYTES = 64 << 20
 """Longest text accepted before the event list, after it, or within one event."""
 
-_LIST_START = re.compile(rb'"traceEvents"\s*:\s*\[')
+_LIMIT = f"{MAX_HEADER_BYTES >> 20} MiB"
+
+_EVENTS_START = re.compile(rb'"traceEvents"\s*:\s*\[|\{\s*"ph"\s*:')
+"""Where events begin: the list, or an event itself where the key of the list is damaged."""
 _BETWEEN_EVENTS = re.compile(rb"\}\s*,\s*\{")
-_RESUMED_EVENT = re.compile(rb'\{\s*"ph"\s*:')
 _LEARNING_WINDOW = 64 << 10
+
+
+class TooLongError(Exception):
+    """Some piece of text is longer than any trace's; the message says which."""
 
 
 class TraceText:
@@ -46,7 +50,7 @@ class TraceText:
         """Advance to the first event; False when the text holds no event list.
 
         Raises:
-            TraceError: no event list within the first ``MAX_HEADER_BYTES``.
+            TooLongError: no event list within the first ``MAX_HEADER_BYTES``.
         """
         first = self._first_character()
         if first == b"[":
@@ -85,10 +89,10 @@ class TraceText:
             True when another process's events follow in it; reading then goes on with these.
 
         Raises:
-            TraceError: more than ``MAX_HEADER_BYTES`` of text.
+            TooLongError: more than ``MAX_HEADER_BYTES`` of text.
         """
         self.push_back(text)
-        resumed = self._search(re.compile(_LIST_START.pattern + b"|" + _RESUMED_EVENT.pattern))
+        resumed = self._search(_EVENTS_START)
         if resumed is None:
             self.outside += self._buffer[self._position :]
             self._position = len(self._buffer)
@@ -113,11 +117,15 @@ class TraceText:
                 return stripped[:1]
 
     def _find_list(self) -> bool:
-        start = self._search(_LIST_START)
+        start = self._search(_EVENTS_START)
         if start is None:
             return False
-        self.outside = self._buffer[self._position : start.end()] + b"]"
-        self._position = start.end()
+        if start.group().startswith(b'"'):
+            self.outside = self._buffer[self._position : start.end()] + b"]"
+            self._position = start.end()
+        else:
+            self.outside = self._buffer[self._position : start.start()]
+            self._position = start.start()
         return True
 
     def _search(self, pattern: re.Pattern[bytes]) -> re.Match[bytes] | None:
@@ -130,9 +138,7 @@ class TraceText:
                 return found
             size *= 2
             if size > MAX_HEADER_BYTES:
-                raise TraceError(
-                    f"more than {MAX_HEADER_BYTES >> 20} MiB of text outside the event list"
-                )
+                raise TooLongError(f"more than {_LIMIT} of text outside the event list")
 
     def _cut(self, limit: int) -> tuple[int, int]:
         """Return where a chunk ends and where the next one starts."""
@@ -156,7 +162,7 @@ class TraceText:
                 return len(self._buffer), len(self._buffer)
             size *= 2
             if size > MAX_HEADER_BYTES:
-                raise TraceError(f"one event is longer than {MAX_HEADER_BYTES >> 20} MiB")
+                raise TooLongError(f"one event is longer than {_LIMIT}")
             if last is None:
                 self._fill(size)
         return last.start() + 1, last.end() - 1

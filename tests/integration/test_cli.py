@@ -130,7 +130,7 @@ def test_other_files_are_named_in_one_line(
 def test_missing_paths_and_wrong_words(tmp_path: Path, run_analyze: RunAnalyze) -> None:
     cases = [
         (["nowhere.json"], 3, "no such file"),
-        (["sumary", "x.json"], 3, "did you mean the command 'summary'?"),
+        (["sumary"], 3, "did you mean the command 'summary'?"),
         ([str(tmp_path)], 3, "holds no traces"),
         ([], 2, ""),
         (["columns", "kernles"], 2, "did you mean 'kernels'?"),
@@ -331,3 +331,96 @@ def test_progress_is_shown_on_a_terminal_only(samples: Path, tmp_path: Path) -> 
     (tmp_path / "pipe").mkdir()
     assert b"slow.json" in run_slowly(samples, tmp_path / "tty", terminal=True)
     assert run_slowly(samples, tmp_path / "pipe", terminal=False) == b""
+
+
+def test_nameless_and_extreme_values_reach_every_report(
+    tmp_path: Path, run_analyze: RunAnalyze
+) -> None:
+    copy = {
+        "ph": "X",
+        "cat": "gpu_memcpy",
+        "pid": 0,
+        "tid": 7,
+        "ts": 1,
+        "dur": 1,
+        "args": {"bytes": 5},
+    }
+    kernel = {
+        "ph": "X",
+        "cat": "kernel",
+        "ts": 2,
+        "dur": 1,
+        "args": {"graph id": 2**63, "device": 3},
+    }
+    document = {
+        "deviceProperties": [{"id": 2**64, "name": "x"}],
+        "distributedInfo": {"rank": 2**70},
+        "traceEvents": [copy, kernel, {"ph": "X", "cat": "cpu_op", "ts": 0, "dur": 9}],
+    }
+    path = tmp_path / "odd.json"
+    path.write_text(json.dumps(document))
+    for arguments in (["summary", path], ["summary", path, "--format", "json"], [path, "-v"]):
+        done = run_analyze(*arguments)
+        assert done.returncode == 0, done.stderr
+        assert "conversion" not in done.stdout
+
+
+def test_output_goes_where_it_points(
+    samples: Path, tmp_path: Path, run_analyze: RunAnalyze
+) -> None:
+    target, link = tmp_path / "target.txt", tmp_path / "link.txt"
+    target.write_text("old")
+    link.symlink_to(target)
+    flash = samples / "synthetic-sdpa-flash.json.gz"
+    assert run_analyze(flash, "-o", link).returncode == 0
+    assert link.is_symlink()
+    assert "low-occupancy" in target.read_text()
+    assert run_analyze(flash, "-o", os.devnull).returncode == 0
+    assert Path(os.devnull).is_char_device()
+    trace = tmp_path / "trace.json.gz"
+    shutil.copy(flash, trace)
+    refused = run_analyze(trace, "-o", trace)
+    assert refused.returncode == 3
+    assert "would overwrite it" in refused.stderr
+    assert trace.read_bytes() == flash.read_bytes()
+
+
+def test_a_missing_trace_does_not_stop_the_others(samples: Path, run_analyze: RunAnalyze) -> None:
+    done = run_analyze("nowhere.json", samples / "synthetic-sdpa-flash.json.gz", "x" * 5000)
+    assert done.returncode == 3
+    assert "low-occupancy" in done.stdout
+    assert done.stderr.count("\n") == 2
+
+
+def test_errors_show_no_control_characters(tmp_path: Path, run_analyze: RunAnalyze) -> None:
+    path = tmp_path / "marked.json"
+    events = [
+        {
+            "ph": "X",
+            "cat": "user_annotation",
+            "name": "a\x1b[31m\nb",
+            "pid": 1,
+            "tid": 1,
+            "ts": 0,
+            "dur": 5,
+        }
+    ]
+    path.write_text(json.dumps({"traceEvents": events}))
+    done = run_analyze(path, "--forward", "none")
+    assert "\x1b" not in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "\x1b" not in run_analyze("no\x1b[2Jthing").stderr
+
+
+def test_a_full_disk_is_one_line(samples: Path) -> None:
+    analyze = Path(sys.executable).parent / "analyze"
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [analyze, samples / "synthetic-naive.json.gz"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert b"cannot be written" in done.stderr
+    assert b"Traceback" not in done.stderr

@@ -188,6 +188,31 @@ def test_epoch_times_keep_their_nanoseconds(tmp_path: Path) -> None:
         assert found.frames["gpu_ops"]["start_ns"].to_list() == expected
 
 
+@pytest.mark.parametrize("text", ["1000.125", "1712743400000000.123"])
+def test_times_that_are_all_texts(tmp_path: Path, text: str) -> None:
+    events = [{**KERNEL, "ts": text, "args": {"pad": "x" * 200}}] * 2000
+    found = read(tmp_path, plain({"traceEvents": events}))
+    assert set(found.frames["gpu_ops"]["start_ns"]) == {int(Decimal(text) * 1000)}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"ts": "1e999999999"},
+        {"dur": "1e999999999"},
+        {"ts": [1]},
+        {"args": {"block": 2**70, "grid": -(2**70)}},
+        {"args": {"deep": json.loads("[" * 400 + "]" * 400)}},
+        {"args": {"graph id": 2**63, "bytes": 2**70, "correlation": 2**70}},
+    ],
+    ids=str,
+)
+def test_extreme_values_cost_at_most_themselves(tmp_path: Path, odd: dict[str, Any]) -> None:
+    found = read(tmp_path, plain({"traceEvents": [KERNEL, {**KERNEL, **odd}, KERNEL]}))
+    assert found.counts.events == 3
+    assert found.frames["gpu_ops"]["start_ns"].to_list().count(1_000_125) >= 2
+
+
 @given(st.lists(st.integers(0, (1 << 43) * 1000 - 1), min_size=1))
 @settings(max_examples=300)
 def test_relative_times_are_exact(nanoseconds: list[int]) -> None:

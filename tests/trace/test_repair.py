@@ -189,6 +189,51 @@ def test_repairs_do_not_depend_on_chunk_borders(
     assert "tab\there" in names(found)
 
 
+@pytest.mark.parametrize(
+    ("separator", "kind"), [(",,", "stray_comma"), (" ", "missing_comma"), ("", "missing_comma")]
+)
+def test_wrong_commas_are_counted(tmp_path: Path, separator: str, kind: str) -> None:
+    one, two, three = dumped(1, 2, 3)
+    data = f'{{"schemaVersion": 1, "traceEvents": [{one}{separator}{two},{three}]}}'
+    found = read(tmp_path, data.encode())
+    assert names(found) == ["op 1", "op 2", "op 3"]
+    assert found.repairs.mended[kind] == 1
+
+
+def test_a_damaged_key_of_the_event_list(tmp_path: Path) -> None:
+    data = document(*dumped(1, 2, 3))
+    for damage in (b'"tracEvents"', b"", b"traceEvents"):
+        found = read(tmp_path, data.replace(b'"traceEvents"', damage))
+        assert names(found) == ["op 1", "op 2", "op 3"]
+
+
+def test_one_event_that_is_too_long_does_not_cost_those_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(split, "MAX_HEADER_BYTES", 1 << 20)
+    huge = json.dumps(event(9, "x" * (3 << 20)))
+    found = read(tmp_path, document(*dumped(*range(1000)), huge, *dumped(2000)))
+    assert found.counts.events >= 1000
+    assert found.repairs.truncated
+    assert "longer than" in found.source.notes[0]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        document(*(json.dumps(event(n, 'k"k')).replace('\\"', '"') for n in range(20_000))),
+        document(*dumped(1)) * 400,
+        document(json.dumps(event(1)), '{"ph":' * 20_000 + "1"),
+        document(json.dumps(event(1)), '{"name":' * 200_000),
+        document(json.dumps(event(1)), head='{"schemaVersion": 1, ' + '"bad": [' * 100_000),
+    ],
+    ids=["a quote in every event", "many documents", "nested events", "nested names", "metadata"],
+)
+def test_repairing_takes_time_in_proportion(tmp_path: Path, data: bytes) -> None:
+    """Quadratic repairs of these inputs ran for minutes, which the runner's patience shows."""
+    assert read(tmp_path, data).counts.events >= 0
+
+
 @given(st.binary(max_size=200), st.integers(0, 10**6))
 @settings(max_examples=200, deadline=None)
 def test_arbitrary_damage_never_raises(
