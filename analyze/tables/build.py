@@ -13,7 +13,12 @@ from analyze.tables.header import Header, read_header
 from analyze.tables.regions import build_regions
 from analyze.tables.trace_row import build_trace_row
 from analyze.tables.unit_rows import unit_rows
-from analyze.trace.reader import Progress, TraceEvents, read_events
+from analyze.trace.reader import (
+    Progress,
+    TraceEvents,
+    paused_garbage_collector,
+    read_events,
+)
 
 _RECORDED_PHASES = ("X", "C")
 _PROFILERS_OWN = ("trace", "overhead")
@@ -130,7 +135,8 @@ def load_trace(
         TraceError: the file cannot be read as a PyTorch trace.
         AnalyzeError: the trace has no annotation named ``forward``.
     """
-    return Trace(read_events(path, progress), forward)
+    with paused_garbage_collector():
+        return Trace(read_events(path, progress), forward)
 
 
 def _has_stacks(events: TraceEvents) -> bool:

@@ -4,6 +4,9 @@
 complex other; null is unknown.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import orjson
 import polars as pl
 
@@ -39,15 +42,33 @@ def _dtype(name: str) -> str:
     return next((dtype for prefix, dtype in _BY_PREFIX if name.startswith(prefix)), "other")
 
 
-def input_dtypes(types_json: pl.Series) -> pl.Series:
-    """Map a column of ``Input type`` JSON texts to dtypes; null where none was recorded."""
-    distinct = types_json.drop_nulls().unique()
-    dtypes = [_from_json(text) for text in distinct]
-    return types_json.replace_strict(distinct, dtypes, default=None, return_dtype=pl.String)
+def input_dtypes(inputs: pl.Series) -> pl.Series:
+    """Map the recorded inputs of ops to dtypes; null where none was recorded.
+
+    Args:
+        inputs: the column ``inputs`` of the ``ops`` family: JSON objects of Kineto's arguments.
+    """
+    return _map_distinct(inputs, _dtype_of)
 
 
-def _from_json(text: str) -> str | None:
-    types = orjson.loads(text)
+def input_shapes(inputs: pl.Series) -> pl.Series:
+    """Map the recorded inputs of ops to their shapes as JSON text; null where none was recorded."""
+    return _map_distinct(inputs, _shapes_of)
+
+
+def _map_distinct(inputs: pl.Series, get: Callable[[dict[str, Any]], str | None]) -> pl.Series:
+    distinct = inputs.drop_nulls().unique()
+    values = [get(orjson.loads(text)) for text in distinct]
+    return inputs.replace_strict(distinct, values, default=None, return_dtype=pl.String)
+
+
+def _dtype_of(inputs: dict[str, Any]) -> str | None:
+    types = inputs.get("Input type")
     if not isinstance(types, list):
         return None
     return input_dtype([name for name in types if isinstance(name, str)])
+
+
+def _shapes_of(inputs: dict[str, Any]) -> str | None:
+    shapes = inputs.get("Input Dims", inputs.get("Input dims"))
+    return orjson.dumps(shapes).decode() if isinstance(shapes, list) else None

@@ -97,7 +97,7 @@ def _add_launch_columns(
         root_op=nodes["name"].gather(root_row),
         op_dtype=nodes["dtype"].gather(op_row),
         root_dtype=nodes["root_dtype"].gather(op_row),
-        op_shapes=nodes["input_dims"].gather(op_row),
+        op_shapes=nodes["shapes"].gather(op_row),
         region=nodes["name"].gather(gpu_ops["region_row"]),
     )
 

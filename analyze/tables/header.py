@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import polars as pl
+
 from analyze.kernels.device import DeviceLimits
 from analyze.trace.reader import TraceEvents
 
@@ -108,7 +110,7 @@ def _producer(events: TraceEvents) -> str:
         ("graph node ids or host name (torch >= 2.12)", "host_name" in metadata),
         ("trace_id (torch >= 2.6)", "trace_id" in metadata),
         ("baseTimeNanoseconds (torch >= 2.4)", "baseTimeNanoseconds" in metadata),
-        ("Concrete Inputs (torch >= 2.1)", ops["concrete_inputs"].is_not_null().any()),
+        ("Concrete Inputs (torch >= 2.1)", _has_input(ops, "Concrete Inputs")),
         ("category ac2g (torch >= 2.0)", "ac2g" in categories),
         ("category async_cpu_to_gpu (torch 1.13)", "async_cpu_to_gpu" in categories),
         ("category kernel (torch >= 1.13)", "kernel" in categories),
@@ -116,6 +118,10 @@ def _producer(events: TraceEvents) -> str:
         ("category Operator (torch 1.8 or 1.9)", "Operator" in categories),
     )
     return next((name for name, present in features if present), "unknown")
+
+
+def _has_input(ops: pl.DataFrame, argument: str) -> bool:
+    return bool(ops["inputs"].str.contains(f'"{argument}"', literal=True).any())
 
 
 def _integer(value: object) -> int | None:

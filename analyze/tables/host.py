@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from analyze.tables.dtypes import input_dtypes
+from analyze.tables.dtypes import input_dtypes, input_shapes
 from analyze.tables.nesting import Forest, nest
 
 BOOKKEEPING_OPS = (
@@ -77,9 +77,9 @@ def build_host(ops: pl.DataFrame, annotations: pl.DataFrame) -> Host:
     intervals = intervals.with_columns(
         is_op=pl.col("is_op") & ~pl.col("name").str.starts_with(STEP_PREFIX),
         end_ns=pl.col("start_ns") + pl.col("dur_ns"),
-        dtype=input_dtypes(intervals["input_types"]),
-    )
-    intervals = intervals.drop("input_types").drop_nulls(["start_ns", "end_ns"])
+        dtype=input_dtypes(intervals["inputs"]),
+        shapes=input_shapes(intervals["inputs"]),
+    ).drop_nulls(["start_ns", "end_ns"])
     forest = nest(intervals)
     nodes = forest.nodes.with_columns(*_inherit(forest.nodes))
     return Host(Forest(nodes.with_columns(self_ns=_self_times(nodes))))

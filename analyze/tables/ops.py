@@ -15,6 +15,7 @@ _COLUMNS = (
     "tid",
     "lane",
     "dtype",
+    "shapes",
     "phase",
     "source",
     "op_row",
@@ -48,7 +49,6 @@ def build_ops(host: Host, gpu_ops: pl.DataFrame, calls: pl.DataFrame) -> pl.Data
             root_op=names.gather(nodes["root_row"]),
             region=names.gather(nodes["region_row"]),
             finished=pl.col("finished").fill_null(value=True),
-            shapes=pl.col("input_dims"),
             is_reported=pl.col("is_op") & ~pl.col("absorbed"),
         )
         .filter("is_reported")

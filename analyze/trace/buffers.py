@@ -24,6 +24,7 @@ _DTYPES: Mapping[Kind, type[pl.DataType]] = {
     Kind.FLAG: pl.Boolean,
     Kind.TEXT: pl.String,
     Kind.JSON: pl.String,
+    Kind.BUNDLE: pl.String,
     Kind.MICROSECONDS: pl.Int64,
 }
 
@@ -75,8 +76,8 @@ class ColumnBuffer:
         self._chunks: list[pl.Series] = []
         self._pool = _Pool()
         self._code_of: Callable[[Any], int] = self._pool.__getitem__
-        self._is_json = column.kind is Kind.JSON
-        self._is_pooled = column.kind in (Kind.TEXT, Kind.JSON)
+        self._is_json = column.kind in (Kind.JSON, Kind.BUNDLE)
+        self._is_pooled = self._is_json or column.kind is Kind.TEXT
 
     def put(self, row: int, values: Sequence[object]) -> None:
         """Append ``values`` so that the first stands in ``row``; skipped rows become null."""
@@ -132,6 +133,10 @@ def _hashable(value: object) -> Hashable:
     return value if isinstance(value, Hashable) else _to_json(value)
 
 
+def _records(columns: Mapping[str, Sequence[object]]) -> list[dict[str, object]]:
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
 class FamilyBuffer:
     """The columns of one family under construction."""
 
@@ -142,7 +147,6 @@ class FamilyBuffer:
         names = {c.name: c for c in (*family.core.values(), *family.args.values(), EXTRA)}
         self._buffers = {name: ColumnBuffer(column) for name, column in names.items()}
         self._core_buffers = [self._buffers[column.name] for column in family.core.values()]
-        self._arg_buffers = {key: self._buffers[c.name] for key, c in family.args.items()}
 
     def add(self, core: Sequence[Sequence[object]], args: Mapping[str, Sequence[object]]) -> None:
         """Append a batch of events of one shape.
@@ -154,18 +158,15 @@ class FamilyBuffer:
         row = self.rows
         for buffer, values in zip(self._core_buffers, core, strict=True):
             buffer.put(row, values)
-        unknown: dict[str, Sequence[object]] = {}
+        bundles: dict[str, dict[str, Sequence[object]]] = {}
         for name, values in args.items():
-            declared = self._arg_buffers.get(name)
-            if declared is None:
-                unknown[name] = values
+            column = self.family.args.get(name, EXTRA)
+            if column.kind is Kind.BUNDLE:
+                bundles.setdefault(column.name, {})[name] = values
             else:
-                declared.put(row, values)
-        if unknown:
-            records = [
-                dict(zip(unknown, row, strict=True)) for row in zip(*unknown.values(), strict=True)
-            ]
-            self._buffers[EXTRA.name].put(row, records)
+                self._buffers[column.name].put(row, values)
+        for name, bundle in bundles.items():
+            self._buffers[name].put(row, _records(bundle))
         self.rows += len(core[0])
         if self.rows - self._flushed >= FLUSH_ROWS:
             self._flush()

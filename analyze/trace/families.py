@@ -19,6 +19,7 @@ class Kind(Enum):
     FLAG = "Boolean"
     TEXT = "String, pooled"
     JSON = "JSON text, pooled"
+    BUNDLE = "several arguments as one JSON object, pooled"
     MICROSECONDS = "Int64 nanoseconds, from microseconds in the file"
 
 
@@ -46,7 +47,7 @@ class Family:
     args: Mapping[str, Column] = field(default_factory=dict)
 
 
-EXTRA = Column("extra", Kind.JSON)
+EXTRA = Column("extra", Kind.BUNDLE)
 """Arguments nobody declared, as one JSON object."""
 
 _INTERVAL = {
@@ -70,7 +71,8 @@ _LINKS = {
     "correlation": _CORRELATION,
 }
 _EVENT_INDEX = Column("event_index", Kind.INTEGER)
-_SHAPES = Column("input_dims", Kind.JSON)
+_INPUTS = Column("inputs", Kind.BUNDLE)
+"""What record_shapes tells of an op's inputs: shapes, types, strides and concrete values."""
 _CPU_ARGS = {
     "External id": _EXTERNAL_ID,
     "external id": _EXTERNAL_ID,
@@ -79,11 +81,11 @@ _CPU_ARGS = {
     "Record function id": Column("record_function_id", Kind.ID),
     "Sequence number": Column("sequence_number", Kind.INTEGER),
     "Fwd thread id": Column("forward_thread", Kind.INTEGER),
-    "Input Dims": _SHAPES,
-    "Input dims": _SHAPES,
-    "Input type": Column("input_types", Kind.JSON),
-    "Input Strides": Column("input_strides", Kind.JSON),
-    "Concrete Inputs": Column("concrete_inputs", Kind.JSON),
+    "Input Dims": _INPUTS,
+    "Input dims": _INPUTS,
+    "Input type": _INPUTS,
+    "Input Strides": _INPUTS,
+    "Concrete Inputs": _INPUTS,
     "Call stack": Column("call_stack", Kind.TEXT),
     "finished": Column("finished", Kind.FLAG),
 }

@@ -55,13 +55,13 @@ def read_events(path: str | Path, progress: Progress | None = None) -> TraceEven
     Raises:
         TraceError: the file is missing, unreadable, or of another kind; the text says which.
     """
-    with open_source(path) as (blocks, source), _paused_garbage_collector():
+    with open_source(path) as (blocks, source), paused_garbage_collector():
         return _Reading(blocks, source, progress).run()
 
 
 @contextmanager
-def _paused_garbage_collector() -> Iterator[None]:
-    """Keep the cyclic collector from traversing millions of fresh, cycle-free objects."""
+def paused_garbage_collector() -> Iterator[None]:
+    """Keep the cyclic collector from traversing millions of objects that form no cycles."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
