@@ -59,7 +59,8 @@ def load_rules(
         paths: further rule files and folders, as given with ``--rules``.
         builtin: load the built-in pack as well.
         settings: parameters as given with ``--set``: ``CODE.name=value``.
-        tests: read the rules' own tests, which takes longer than all the rest.
+        tests: read the rules' own tests. Without them, which is for running rules rather than
+            working on them, built-in rules are not evaluated on empty tables either.
 
     Returns:
         The rules, sorted by code.
@@ -69,7 +70,8 @@ def load_rules(
         RuleError: a path does not exist.
         AnalyzeError: a setting names no rule or no parameter.
     """
-    roots = ([builtin_rules()] if builtin else []) + [Path(path) for path in paths]
+    builtin_root = builtin_rules()
+    roots = ([builtin_root] if builtin else []) + [Path(path) for path in paths]
     rules: list[Rule] = []
     problems: list[Problem] = []
     packs: dict[Path, Pack] = {}
@@ -78,7 +80,9 @@ def load_rules(
             root = _pack_root(file, roots)
             if root not in packs:
                 packs[root] = _load_pack(root)
-            rules.append(load_rule(file, packs[root], tests=tests))
+            rules.append(
+                load_rule(file, packs[root], tests=tests, dry_run=tests or root != builtin_root)
+            )
         except InvalidRulesError as error:
             problems += error.problems
     problems += _duplicates(rules)
@@ -105,8 +109,16 @@ def apply_settings(rules: Sequence[Rule], settings: Sequence[str]) -> list[Rule]
     return list(by_code.values())
 
 
-def load_rule(file: Path, pack: Pack | None = None, *, tests: bool = True) -> Rule:
-    """Read and check one rule file, without its own tests if these are not asked for.
+def load_rule(
+    file: Path, pack: Pack | None = None, *, tests: bool = True, dry_run: bool = True
+) -> Rule:
+    """Read and check one rule file.
+
+    Args:
+        file: the rule.
+        pack: the pack it belongs to; found beside it when not given.
+        tests: read its own tests too.
+        dry_run: evaluate it on empty tables, which finds type errors that compiling does not.
 
     Raises:
         InvalidRulesError: with every problem of the file.
@@ -121,7 +133,7 @@ def load_rule(file: Path, pack: Pack | None = None, *, tests: bool = True) -> Ru
     program = compile_rule(model, params, None, reporter, pack.shared)
     reporter.problems += pack.shared.reporter.problems
     pack.shared.reporter.problems.clear()
-    if not reporter.problems and program is not None:
+    if dry_run and not reporter.problems and program is not None:
         _dry_run(program, model, reporter)
     if reporter.problems:
         raise InvalidRulesError(in_order(reporter.problems))

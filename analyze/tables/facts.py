@@ -44,7 +44,7 @@ def build_facts(clock: Clock, header: Header, forward: str | None) -> Facts:
     frames = clock.frames
     host_ops, step_names = frames["ops"].height, _count_steps(frames)
     _add_sources(frames)
-    host = build_host(frames.pop("ops"), frames.pop("annotations"))
+    host = build_host(frames)
     annotations = host.nodes.filter(~pl.col("is_op"))
     steps = find_steps(annotations)
     forwards = find_forwards(annotations, steps, forward)

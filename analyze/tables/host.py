@@ -59,30 +59,32 @@ class Host:
         return self.forest.nodes
 
 
-def build_host(ops: pl.DataFrame, annotations: pl.DataFrame) -> Host:
+def build_host(frames: dict[str, pl.DataFrame]) -> Host:
     """Nest ops and annotations.
 
     Args:
-        ops: the ``ops`` family frame with ``lane`` added.
-        annotations: the ``annotations`` family frame with ``lane`` added.
+        frames: the family frames ``ops`` and ``annotations`` with ``lane`` added; both are taken
+            out, so that a large trace is not held twice.
     """
-    intervals = pl.concat(
+    forest = nest(_intervals(frames.pop("ops"), frames.pop("annotations")))
+    nodes = forest.nodes.with_columns(*_inherit(forest.nodes))
+    return Host(Forest(nodes.with_columns(self_ns=_self_times(nodes))))
+
+
+def _intervals(ops: pl.DataFrame, annotations: pl.DataFrame) -> pl.DataFrame:
+    is_bookkeeping = pl.col("name").is_in(BOOKKEEPING_OPS)
+    both = pl.concat(
         [
-            ops.drop(_UNUSED)
-            .filter(~pl.col("name").is_in(BOOKKEEPING_OPS))
-            .with_columns(is_op=pl.lit(value=True)),
+            ops.drop(_UNUSED).filter(~is_bookkeeping).with_columns(is_op=pl.lit(value=True)),
             annotations.drop(_UNUSED).with_columns(is_op=pl.lit(value=False)),
         ]
     )
-    intervals = intervals.with_columns(
+    return both.with_columns(
         is_op=pl.col("is_op") & ~pl.col("name").str.starts_with(STEP_PREFIX),
         end_ns=pl.col("start_ns") + pl.col("dur_ns"),
-        dtype=input_dtypes(intervals["inputs"]),
-        shapes=input_shapes(intervals["inputs"]),
+        dtype=input_dtypes(both["inputs"]),
+        shapes=input_shapes(both["inputs"]),
     ).drop_nulls(["start_ns", "end_ns"])
-    forest = nest(intervals)
-    nodes = forest.nodes.with_columns(*_inherit(forest.nodes))
-    return Host(Forest(nodes.with_columns(self_ns=_self_times(nodes))))
 
 
 def _inherit(nodes: pl.DataFrame) -> list[pl.Series]:

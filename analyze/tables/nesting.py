@@ -65,13 +65,11 @@ def nest(intervals: pl.DataFrame) -> Forest:
         intervals: columns ``lane``, ``start_ns``, ``end_ns``, ``event_index`` (breaks ties between
             equal intervals; may be null) and any others.
     """
-    nodes = intervals.sort(
+    intervals = intervals.sort(
         "lane", "start_ns", "end_ns", "event_index", descending=[False, False, True, False]
     )
-    parents = _parents(
-        nodes["lane"].to_list(), nodes["start_ns"].to_list(), nodes["end_ns"].to_list()
-    )
-    return Forest(nodes.with_columns(pl.Series("parent", parents, dtype=pl.UInt32)))
+    parents = _parents(*(intervals[name].to_list() for name in ("lane", "start_ns", "end_ns")))
+    return Forest(intervals.with_columns(pl.Series("parent", parents, dtype=pl.UInt32)))
 
 
 def _parents(lanes: list[int], starts: list[int], ends: list[int]) -> list[int | None]:

@@ -11,7 +11,7 @@ import polars as pl
 from analyze.trace.families import EXTRA, Column, Family, Kind
 from analyze.trace.numbers import to_ns
 
-FLUSH_ROWS = 1 << 14
+FLUSH_ROWS = 1 << 13
 """Rows kept as Python objects before they are packed into a series."""
 
 POOL_LIMIT = 1 << 17
