@@ -1,9 +1,11 @@
 """What the commands share: which traces to read, how to say how far reading is, where to print."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import rich_click as click
@@ -112,15 +114,13 @@ def _missing(argument: str, commands: Sequence[str]) -> str:
 @contextmanager
 def reading(path: str) -> Iterator[Callable[[int], None]]:
     """Yield a progress callback that shows a bar on a terminal when reading takes long."""
-    from time import monotonic  # noqa: PLC0415
-
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn  # noqa: PLC0415
 
     console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda _: None
-        return
     size = Path(path).stat().st_size if path != STANDARD_INPUT else None
     name = TextColumn("{task.description}", markup=False)
     bar = Progress(name, BarColumn(), DownloadColumn(), console=console, transient=True)
