@@ -2,12 +2,15 @@
 
 import math
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 _CONTROLS = r"\x00-\x1f\x7f-\x9f"
 _DIRECTIONS = r"\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _UNPRINTABLE = re.compile(rf"[{_CONTROLS}{_DIRECTIONS}\ud800-\udfff]")
 
 MAX_NAME = 400
+MAX_WORD = 100
 UNKNOWN = "unknown"
 
 
@@ -23,6 +26,11 @@ def printable(text: str) -> str:
     """Return ``text`` made visible, and cut where it is longer than ``MAX_NAME``."""
     shown = visible(text[: MAX_NAME + 1])
     return shown if len(shown) <= MAX_NAME else shown[: MAX_NAME - 1] + "\u2026"
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that ``word`` is probably a misspelling of, if there is one."""
+    return next(iter(get_close_matches(word[:MAX_WORD], list(known), n=1)), None)
 
 
 def duration(microseconds: float | None) -> str:

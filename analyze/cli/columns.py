@@ -16,13 +16,15 @@ def columns(table: str | None, output_format: str) -> None:
     if table is not None and table not in TABLES:
         raise click.UsageError(_no_such_table(table, list(TABLES)))
     tables = list(TABLES.values()) if table is None else [TABLES[table]]
-    write = columns_as_json if output_format == "json" else columns_as_text
-    click.echo(write(tables, details=table is not None), nl=False)
+    if output_format == "json":
+        click.echo(columns_as_json(tables), nl=False)
+    else:
+        click.echo(columns_as_text(tables, details=table is not None), nl=False)
 
 
 def _no_such_table(name: str, known: list[str]) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415
+    from analyze.words import closest  # noqa: PLC0415
 
-    close = get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+    close = closest(name, known)
+    hint = f"did you mean {close!r}?" if close else f"there are {', '.join(known)}"
     return f"no table {name!r}; {hint}"

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -106,8 +105,10 @@ def _traces_in(folder: Path) -> list[str]:
 
 
 def _missing(argument: str, commands: Sequence[str]) -> str:
-    close = get_close_matches(argument, commands, n=1)
-    hint = f"; did you mean the command {close[0]!r}?" if close else ""
+    from analyze.words import closest  # noqa: PLC0415
+
+    close = closest(argument, commands)
+    hint = f"; did you mean the command {close!r}?" if close else ""
     return f"{argument}: no such file{hint}"
 
 

@@ -1,10 +1,10 @@
 """What is wrong with a rule file, and where: shown with the line, a caret and a suggestion."""
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from analyze.errors import RuleError
+from analyze.words import closest
 
 _MAX_LINE = 200
 """Characters of a source line that are shown."""
@@ -77,9 +77,9 @@ def in_order(problems: Iterable[Problem]) -> list[Problem]:
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     """Return a help text that names the known word closest to a misspelt one."""
     candidates = list(known)
-    close = difflib.get_close_matches(word[:100], candidates, n=1, cutoff=0.6)
+    close = closest(word, candidates)
     if close:
-        return f"did you mean '{close[0]}'?"
+        return f"did you mean '{close}'?"
     shown = ", ".join(sorted(candidates)[:12])
     more = ", ..." if len(candidates) > 12 else ""
     return f"known: {shown}{more}" if candidates else None

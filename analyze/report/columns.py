@@ -30,9 +30,8 @@ def columns_as_text(tables: Sequence[Table], *, details: bool) -> str:
     return rendered(console)
 
 
-def columns_as_json(tables: Sequence[Table], *, details: bool) -> str:
-    """Return the tables as JSON; ``details`` is always on."""
-    del details
+def columns_as_json(tables: Sequence[Table]) -> str:
+    """Return the tables with their columns as JSON."""
     data = {
         table.name: {
             "meaning": table.meaning,

@@ -6,13 +6,12 @@ never to the one it overlaps on the GPU.
 """
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import polars as pl
 
 from analyze.errors import AnalyzeError
 from analyze.tables.host import STEP_PREFIX
-from analyze.words import printable
+from analyze.words import closest, printable
 
 CAPTURE_ANNOTATIONS = ("attn_step", "attn_fwd", "sdpa_fwd", "attn_bwd")
 """Annotations around one call of the captured workload, most inclusive first."""
@@ -129,10 +128,10 @@ def _whole_trace() -> pl.DataFrame:
 
 def _no_such_region(region: str, names: set[str]) -> str:
     known = sorted(name for name in names if not name.startswith(STEP_PREFIX))
-    close = get_close_matches(region, known, n=1)
+    close = closest(region, known)
     shown = ", ".join(printable(name) for name in known[:5])
     if close:
-        hint = f"did you mean {printable(close[0])!r}?"
+        hint = f"did you mean {printable(close)!r}?"
     else:
         hint = f"it has {shown}" if known else "it has no record_function annotations"
     return f"--forward {printable(region)}: no annotation of that name in the trace; {hint}"
