@@ -1,4 +1,4 @@
-"""Record the five CPU sample traces.
+"""Record the seven CPU sample traces.
 
 These are real recordings, kept small on purpose: each holds three profiled calls of one attention
 variant. Only what would identify the machine is replaced afterwards. Remake the files with
@@ -29,6 +29,7 @@ Attention: TypeAlias = Callable[[], object]
 JsonObject: TypeAlias = dict[str, object]
 
 BATCH, HEADS, SEQ, HEAD_DIM = 2, 4, 128, 32
+CACHE_ROOM = 16
 WARM_UPS = 3
 WAIT, WARMUP, ACTIVE = 1, 1, 3
 ANNOTATION = "attn_fwd"
@@ -75,6 +76,33 @@ class Inputs:
         return call
 
 
+class Decoder:
+    """One decoding step after another: a new query attends to all keys and values so far."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        self._query, self._new_key, self._new_value = (
+            tensor[:, :, -1:] for tensor in (inputs.query, inputs.key, inputs.value)
+        )
+        self._keys, self._values = inputs.key, inputs.value
+        room = torch.zeros(BATCH, HEADS, SEQ + CACHE_ROOM, HEAD_DIM, dtype=torch.bfloat16)
+        self._key_room, self._value_room = room, room.clone()
+        self._length = SEQ
+
+    def with_cat(self) -> object:
+        """Append to the cache with torch.cat, which copies all of it."""
+        self._keys = torch.cat([self._keys, self._new_key], dim=2)
+        self._values = torch.cat([self._values, self._new_value], dim=2)
+        return scaled_dot_product_attention(self._query, self._keys, self._values)
+
+    def preallocated(self) -> object:
+        """Write the new entry into a cache that has room for it."""
+        self._key_room[:, :, self._length : self._length + 1] = self._new_key
+        self._value_room[:, :, self._length : self._length + 1] = self._new_value
+        self._length += 1
+        keys, values = (room[:, :, : self._length] for room in (self._key_room, self._value_room))
+        return scaled_dot_product_attention(self._query, keys, values)
+
+
 def variants() -> dict[str, Attention]:
     """Return what each file records."""
     inputs = Inputs()
@@ -84,6 +112,8 @@ def variants() -> dict[str, Attention]:
         "cpu-sdpa-math": inputs.pinned(SDPBackend.MATH),
         "cpu-sdpa-flash": inputs.pinned(SDPBackend.FLASH_ATTENTION),
         "cpu-sdpa-auto": inputs.fused,
+        "cpu-decode-cat": Decoder(inputs).with_cat,
+        "cpu-decode-preallocated": Decoder(inputs).preallocated,
     }
 
 
@@ -143,7 +173,7 @@ def compressed(trace: JsonObject) -> bytes:
 
 
 def main() -> None:
-    """Record all five files."""
+    """Record all files."""
     parser = argparse.ArgumentParser(description="Record the CPU sample traces.")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="target directory")
     out: Path = parser.parse_args().out

@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"
-NAMES = ("cpu-naive", "cpu-naive-inplace", "cpu-sdpa-math", "cpu-sdpa-flash", "cpu-sdpa-auto")
+QUERY = {
+    "cpu-naive": [2, 4, 128, 32],
+    "cpu-naive-inplace": [2, 4, 128, 32],
+    "cpu-sdpa-math": [2, 4, 128, 32],
+    "cpu-sdpa-flash": [2, 4, 128, 32],
+    "cpu-sdpa-auto": [2, 4, 128, 32],
+    "cpu-decode-cat": [2, 4, 1, 32],
+    "cpu-decode-preallocated": [2, 4, 1, 32],
+}
+NAMES = tuple(QUERY)
 every_file = pytest.mark.parametrize("name", NAMES)
 
 Event = dict[str, Any]
@@ -111,7 +120,7 @@ def test_shapes_are_recorded(name: str) -> None:
     assert trace["record_shapes"] == 1
     operators = [item for item in host_events(trace) if item["cat"] == "cpu_op"]
     assert all("Input Dims" in item["args"] for item in operators)
-    assert any([2, 4, 128, 32] in item["args"]["Input Dims"] for item in operators)
+    assert any(QUERY[name] in item["args"]["Input Dims"] for item in operators)
 
 
 @every_file
@@ -144,6 +153,8 @@ def test_files_stay_small(name: str) -> None:
             "aten::_scaled_dot_product_flash_attention_for_cpu",
             "aten::_scaled_dot_product_attention_math",
         ),
+        ("cpu-decode-cat", "aten::cat", "aten::copy_"),
+        ("cpu-decode-preallocated", "aten::copy_", "aten::cat"),
     ],
 )
 def test_each_file_shows_its_variant(name: str, present: str, absent: str) -> None:
