@@ -22,6 +22,11 @@ def visible(text: str) -> str:
     return _UNPRINTABLE.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
 
 
+def aligned(text: str) -> str:
+    """Return ``text`` safe to print with every character still in its column."""
+    return _UNPRINTABLE.sub("\ufffd", text.replace("\t", " "))
+
+
 def printable(text: str) -> str:
     """Return ``text`` made visible, and cut where it is longer than ``MAX_NAME``."""
     shown = visible(text[: MAX_NAME + 1])

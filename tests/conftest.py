@@ -8,12 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from analyze.tables.build import Trace, load_trace
 
 ROOT = Path(__file__).parents[1]
 TRACES_VARIABLE = "KINETOLINT_TRACES"
+
+# How long an example takes depends on the machine; tests are never timed.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 RunAnalyze = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -7,6 +7,8 @@ import rich_click as click
 from analyze.cli.check import check
 from analyze.cli.columns import columns
 from analyze.cli.default_command import DefaultCommandGroup
+from analyze.cli.explain import explain
+from analyze.cli.rules import rules
 from analyze.cli.summary import summary
 from analyze.cli.traces import complain
 from analyze.errors import AnalyzeError
@@ -37,6 +39,8 @@ def analyze() -> None:
 analyze.add_command(check)
 analyze.add_command(summary)
 analyze.add_command(columns)
+analyze.add_command(explain)
+analyze.add_command(rules)
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from analyze.cli.rule_options import LoadedRules, RuleOptions, rule_options
 from analyze.cli.traces import (
     command_names,
     complain,
@@ -19,6 +20,7 @@ from analyze.errors import AnalyzeError, NothingToCheckError
 if TYPE_CHECKING:
     from analyze.engine.result import TraceReport
     from analyze.engine.rule import Rule
+    from analyze.engine.selection import Selection
 
 FINDINGS = 1
 """Exit code when something at or above --fail-on was found."""
@@ -29,24 +31,9 @@ FINDINGS = 1
 @click.option(
     "--fail-on",
     type=click.Choice(["info", "warning", "error", "never"]),
-    default="error",
-    show_default=True,
-    help="Exit with 1 when a finding is at least this severe.",
+    help="Exit with 1 when a finding is at least this severe. Default: error.",
 )
-@click.option(
-    "--rules",
-    "rule_paths",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="A rule file or a folder of rules, beside the built-in ones. Repeatable.",
-)
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="CODE.PARAM=VALUE",
-    help="Change a rule's threshold for this run, e.g. COPY101.min_bytes=MiB(8). Repeatable.",
-)
+@rule_options
 @click.option("-v", "--verbose", is_flag=True, help="All evidence, and what was as guessed.")
 @click.pass_context
 def check(
@@ -55,31 +42,45 @@ def check(
     output_format: str,
     output: Path | None,
     forward: str | None,
-    fail_on: str,
-    rule_paths: tuple[Path, ...],
-    settings: tuple[str, ...],
+    fail_on: str | None,
+    options: RuleOptions,
     verbose: bool,
 ) -> None:
     """Print coverage, then findings: expected, observed, where, evidence, action, savings."""
-    from analyze.engine.loading import load_rules  # noqa: PLC0415
-
-    rules = load_rules(rule_paths, settings=settings, tests=False)
+    loaded = options.load()
+    config = loaded.found.config
+    rules = loaded.selection.apply(loaded.rules)
+    forward, fail_on = forward or config.forward, fail_on or config.fail_on or "error"
     reports: list[TraceReport] = []
     codes: list[int] = []
     for path in find_traces(traces, command_names(ctx), codes, output):
         try:
-            report = check_trace(path, forward, rules)
+            report = check_trace(path, forward, rules, loaded.selection)
         except AnalyzeError as error:
             codes.append(complain(error))
             continue
         reports.append(report)
         codes.append(_verdict(report, fail_on))
+    _complain_of_stale_ignores(reports, loaded)
     if reports:
         emit(_render(reports, output_format, verbose=verbose), output)
     ctx.exit(worst_exit_code(codes))
 
 
-def check_trace(path: str, forward: str | None, rules: "list[Rule]") -> "TraceReport":
+def _complain_of_stale_ignores(reports: "list[TraceReport]", loaded: LoadedRules) -> None:
+    from analyze.engine.selection import stale  # noqa: PLC0415
+
+    counts: dict[str, int] = {}
+    for report in reports:
+        for entry in report.ignored:
+            counts[entry.code] = counts.get(entry.code, 0) + entry.findings
+    for words in stale(loaded.selection.ignores, loaded.rules, counts):
+        click.echo(f"analyze: {loaded.found.file}: {words}; remove it", err=True)
+
+
+def check_trace(
+    path: str, forward: str | None, rules: "list[Rule]", selection: "Selection | None" = None
+) -> "TraceReport":
     """Read one trace and run rules on it.
 
     Raises:
@@ -87,11 +88,12 @@ def check_trace(path: str, forward: str | None, rules: "list[Rule]") -> "TraceRe
         NothingToCheckError: nothing was recorded in it.
     """
     from analyze.engine.run import run_rules  # noqa: PLC0415
+    from analyze.engine.selection import EVERYTHING  # noqa: PLC0415
 
     trace = load(path, forward)
     if trace.is_empty:
         raise trace.nothing_recorded()
-    return run_rules(trace, rules)
+    return run_rules(trace, rules, selection or EVERYTHING)
 
 
 def _verdict(report: "TraceReport", fail_on: str) -> int:

@@ -4,7 +4,6 @@ The same few questions for both: rows with their unit, the units, the facts of t
 several rules share (distinct texts of a column, units of a region) is kept.
 """
 
-import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
@@ -13,15 +12,12 @@ import polars as pl
 
 from analyze.engine.per import Per, base_table, unit_column
 from analyze.tables.build import Trace
-from analyze.tables.catalogue import FORWARDS, Table, publish
-from analyze.tables.facts import Facts
-from analyze.tables.unit_rows import unit_rows
+from analyze.tables.catalogue import Table, publish
+from analyze.tables.unit_rows import UNIT_OF_ROW, UnitWork, work_in
 from analyze.tables.units import Units, find_forwards
 
 UNIT = "#unit"
 """Column with the index of the unit."""
-
-_REGION = "#region_unit"
 
 
 class Tables(ABC):
@@ -98,7 +94,7 @@ class TraceTables(Tables):
         super().__init__()
         self._trace = trace
         self._facts: dict[str, Any] = trace.table("trace").row(0, named=True)
-        self._regions: dict[str, Facts] = {}
+        self._regions: dict[str, UnitWork] = {}
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -117,41 +113,31 @@ class TraceTables(Tables):
         """See :class:`Tables`."""
         if per.word == "trace":
             return pl.repeat(0, self.table(table.name).height, dtype=pl.Int64, eager=True)
-        if per.region is None:
-            return self.table(table.name)[str(unit_column(table, per))]
-        base: pl.DataFrame = getattr(self._region(per.region), base_table(table).name)
+        column = unit_column(table, per)
+        if column is not None:
+            return self.table(table.name)[column]
+        base: pl.DataFrame = getattr(self._work(per).facts, base_table(table).name)
         rows = base if table.condition is None else base.filter(table.condition)
-        return rows[_REGION]
+        return rows[UNIT_OF_ROW]
 
     def unit_table(self, per: Per) -> pl.DataFrame:
         """See :class:`Tables`."""
         if per.region is None:
-            return self._trace.table("steps" if per.word == "step" else "forwards")
-        region = self._region(per.region)
-        return publish(unit_rows(region.forwards, _REGION, region), FORWARDS)
+            return self._trace.table(per.unit_table.name)
+        return publish(self._work(per).rows(), per.unit_table)
 
-    def _region(self, name: str) -> Facts:
-        """Return the facts with the unit that each row would have with ``--forward name``."""
-        if name not in self._regions:
-            self._regions[name] = self._find_region(name)
-        return self._regions[name]
+    def _work(self, per: Per) -> UnitWork:
+        """Return what was launched in the units that are no columns of the tables."""
+        if per.region is None:
+            return self._trace.work_of_calls
+        if per.region not in self._regions:
+            self._regions[per.region] = work_in(self._occurrences(per.region), self._trace.facts)
+        return self._regions[per.region]
 
-    def _find_region(self, name: str) -> Facts:
+    def _occurrences(self, region: str) -> Units:
+        """Return the units that there would be with ``--forward region``."""
         facts = self._trace.facts
         annotations = facts.host.nodes.filter(~pl.col("is_op"))
-        if name in annotations["name"]:
-            units = find_forwards(annotations, facts.steps, name)
-        else:
-            units = Units(name, facts.forwards.intervals.clear(), any_thread=False)
-        of_calls = units.index_at(facts.api_calls)
-        return dataclasses.replace(
-            facts,
-            forwards=units,
-            gpu_ops=_with_unit(facts.gpu_ops, of_calls.gather(facts.gpu_ops["api_row"])),
-            ops=_with_unit(facts.ops, units.index_at(facts.ops)),
-            api_calls=_with_unit(facts.api_calls, of_calls),
-        )
-
-
-def _with_unit(frame: pl.DataFrame, index: pl.Series) -> pl.DataFrame:
-    return frame.with_columns(index.alias(_REGION))
+        if region in annotations["name"]:
+            return find_forwards(annotations, facts.steps, region)
+        return Units(region, facts.forwards.intervals.clear(), any_thread=False)

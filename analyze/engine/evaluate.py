@@ -7,6 +7,7 @@ fails for empty units and the group is reported.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -17,8 +18,42 @@ from analyze.engine.needs import missing
 from analyze.engine.program import Program
 
 _MATCHES = "#matches"
-_OK = "#ok"
 _PRESENT = "#present"
+
+OK = "#ok"
+"""Column that says whether the expectation holds."""
+
+
+@dataclass(frozen=True)
+class MeasuredGroup:
+    """One group of a rule with its measures.
+
+    Attributes:
+        group: key columns with their values; empty for a rule without groups.
+        units: one row per unit, with measures and unit columns; without the units in which the
+            group is absent and the expectation holds all the same.
+        holds, fails, unknown: numbers of all units by what the expectation comes to; all 0 for a
+            rule that expects nothing.
+    """
+
+    group: dict[str, Any]
+    units: pl.DataFrame
+    holds: int
+    fails: int
+    unknown: int
+
+
+MAX_GROUPS = 500
+"""Groups that one rule may report in one trace."""
+
+
+class TooManyGroupsError(Exception):
+    """A rule groups by something that is different in almost every row."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(
+            f"{count:,} groups to report, and {MAX_GROUPS} are allowed: group by fewer columns"
+        )
 
 
 @dataclass
@@ -55,69 +90,99 @@ def evaluate(program: Program, tables: Tables, quorum: float) -> Outcome:
 
 def evaluate_rows(program: Program, tables: Tables, quorum: float) -> Outcome:
     """Evaluate a rule without asking whether the trace is enough for it."""
-    return _Evaluation(program, tables, quorum).run()
+    return Evaluation(program, tables, quorum).run()
 
 
-class _Evaluation:
-    """One rule on one trace."""
+def rows_in_units(program: Program, tables: Tables, units: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that belong to a unit, with the columns that the rule's conditions rest on.
+
+    Args:
+        program: the compiled rule.
+        tables: where the rows are.
+        units: the units, as :meth:`Tables.units` has them.
+    """
+    table = program.table
+    rows = tables.table(table.name)
+    needed = _needed_columns(program)
+    extra = [tables.unit_index(table, program.per).alias(UNIT)]
+    extra += [
+        tables.distinct_test(table, column, test).alias(name)
+        for name, (column, test) in program.scope.text_tests.items()
+    ]
+    rows = rows.select(column for column in rows.columns if column in needed)
+    rows = rows.with_columns(extra) if rows.width else pl.DataFrame(extra)
+    if program.scope.row_unit_columns:
+        used = [f"{program.per.word}.{name}" for name in program.scope.row_unit_columns]
+        rows = rows.join(units.select(UNIT, *used), on=UNIT, how="left", maintain_order="left")
+    return rows.filter(pl.col(UNIT).is_in(units[UNIT].implode()))
+
+
+def _needed_columns(program: Program) -> set[str]:
+    needed = {*program.group_by, *program.evidence, *program.distinct, CHAIN}
+    needed |= {program.sort[0]} if program.sort else set()
+    for expr in program.row_expressions():
+        needed |= set(expr.meta.root_names())
+    return needed
+
+
+class Evaluation:
+    """One rule on one trace.
+
+    Attributes:
+        units: the units, as :meth:`Tables.units` has them.
+        rows: the rows that match ``where`` and belong to a unit.
+    """
 
     def __init__(self, program: Program, tables: Tables, quorum: float) -> None:
+        """Find the rows that match.
+
+        Args:
+            program: the compiled rule.
+            tables: what to evaluate it on.
+            quorum: share of the units that must mismatch; fewer is intermittent.
+        """
         self._program = program
         self._quorum = quorum
-        self._units = tables.units(program.per)
         self._keys = [f"#key{index}" for index in range(len(program.group_by))]
-        self._undecided = 0
-        self._rows = self._matched(tables)
+        self.units = tables.units(program.per)
+        rows = rows_in_units(program, tables, self.units)
+        matches = rows.select(program.where.alias(_MATCHES))[_MATCHES]
+        self._undecided = matches.null_count() if rows.height else 0
+        self.rows = rows.filter(program.where)
 
     def run(self) -> Outcome:
-        measured = self._measured_rows()
-        outcome = self._inform(measured) if self._program.expect is None else self._judge(measured)
+        """Judge every group."""
+        judge = self._inform if self._program.expect is None else self._judge
+        outcome = judge(self._measured)
         outcome.undecided_rows = self._undecided
         return outcome
 
-    def _matched(self, tables: Tables) -> pl.DataFrame:
-        """Return the rows that match ``where`` and belong to a unit."""
-        program, table = self._program, self._program.table
-        rows = tables.table(table.name)
-        needed = self._needed_columns()
-        extra = [tables.unit_index(table, program.per).alias(UNIT)]
-        extra += [
-            tables.distinct_test(table, column, test).alias(name)
-            for name, (column, test) in program.scope.text_tests.items()
-        ]
-        rows = rows.select(column for column in rows.columns if column in needed)
-        rows = rows.with_columns(extra) if rows.width else pl.DataFrame(extra)
-        if program.scope.row_unit_columns:
-            used = [f"{program.per.word}.{name}" for name in program.scope.row_unit_columns]
-            units = self._units.select(UNIT, *used)
-            rows = rows.join(units, on=UNIT, how="left", maintain_order="left")
-        rows = rows.filter(pl.col(UNIT).is_in(self._units[UNIT].implode()))
-        matches = program.where.alias(_MATCHES)
-        self._undecided = rows.select(matches)[_MATCHES].null_count() if rows.height else 0
-        return rows.filter(program.where)
+    def measured_groups(self) -> Iterator[MeasuredGroup]:
+        """Yield every group with its measures, whether or not it is reported."""
+        judged = self._program.expect is not None
+        empty = self._failing_empty_units() if judged else None
+        for group, frame in self._groups(self._measured):
+            units = self._zero_filled(frame, empty)
+            verdicts = units[OK].to_list() if judged else []
+            fails, unknown = verdicts.count(False), verdicts.count(None)
+            holds = self.units.height - fails - unknown if judged else 0
+            yield MeasuredGroup(group, units, holds, fails, unknown)
 
-    def _needed_columns(self) -> set[str]:
-        program = self._program
-        needed = {*program.group_by, *program.evidence, *program.distinct, CHAIN}
-        needed |= {program.sort[0]} if program.sort else set()
-        for expr in program.row_expressions():
-            needed |= set(expr.meta.root_names())
-        return needed
-
-    def _measured_rows(self) -> pl.DataFrame:
-        """Return one row per unit, or per group and unit, with the measures."""
+    @cached_property
+    def _measured(self) -> pl.DataFrame:
+        """One row per unit, or per group and unit, with the measures."""
         keys = [
             pl.col(column).alias(key)
             for column, key in zip(self._program.group_by, self._keys, strict=True)
         ]
         aggregates = [expr.alias(name) for name, expr in self._program.scope.aggregates.items()]
-        present = self._rows.group_by(UNIT, *keys, maintain_order=True).agg(
+        present = self.rows.group_by(UNIT, *keys, maintain_order=True).agg(
             pl.lit(value=True).alias(_PRESENT), *aggregates
         )
         if self._keys:
-            joined = present.join(self._units, on=UNIT, how="left", maintain_order="left")
+            joined = present.join(self.units, on=UNIT, how="left", maintain_order="left")
             return self._with_measures(joined)
-        joined = self._units.join(present, on=UNIT, how="left", maintain_order="left")
+        joined = self.units.join(present, on=UNIT, how="left", maintain_order="left")
         return self._with_measures(joined.with_columns(self._filled()))
 
     def _filled(self) -> list[pl.Expr]:
@@ -130,17 +195,17 @@ class _Evaluation:
 
     def _empty_aggregates(self) -> pl.DataFrame:
         aggregates = self._program.scope.aggregates
-        return self._rows.clear().select(expr.alias(name) for name, expr in aggregates.items())
+        return self.rows.clear().select(expr.alias(name) for name, expr in aggregates.items())
 
     def _with_measures(self, frame: pl.DataFrame) -> pl.DataFrame:
         for name, formula in self._program.formulas.items():
             frame = frame.with_columns(formula.alias(name))
         if self._program.expect is not None:
-            frame = frame.with_columns(self._program.expect.alias(_OK))
+            frame = frame.with_columns(self._program.expect.alias(OK))
         return frame
 
     def _inform(self, measured: pl.DataFrame) -> Outcome:
-        if self._rows.is_empty():
+        if self.rows.is_empty():
             return Outcome()
         suspects = [
             Suspect(group, frame, "informative", frame.height, 0)
@@ -166,12 +231,15 @@ class _Evaluation:
         if not self._keys:
             yield {}, measured
             return
+        count = measured.select(pl.struct(self._keys).n_unique()).item() if measured.height else 0
+        if count > MAX_GROUPS:
+            raise TooManyGroupsError(count)
         for values, frame in measured.group_by(self._keys, maintain_order=True):
             yield dict(zip(self._program.group_by, values, strict=True)), frame
 
     def _doubtful(self, measured: pl.DataFrame) -> pl.DataFrame:
         """Drop the groups whose expectation holds wherever they occur."""
-        holds = pl.col(_OK).fill_null(value=False).all().over(self._keys)
+        holds = pl.col(OK).fill_null(value=False).all().over(self._keys)
         return measured.filter(~holds)
 
     def _failing_empty_units(self) -> pl.DataFrame | None:
@@ -180,8 +248,8 @@ class _Evaluation:
             return None
         empty = self._empty_aggregates()
         literals = [pl.lit(values[0], dtype=values.dtype).alias(values.name) for values in empty]
-        units = self._with_measures(self._units.with_columns(literals))
-        failing = units.filter(~pl.col(_OK).fill_null(value=False))
+        units = self._with_measures(self.units.with_columns(literals))
+        failing = units.filter(~pl.col(OK).fill_null(value=False))
         return None if failing.is_empty() else failing
 
     def _zero_filled(self, frame: pl.DataFrame, empty: pl.DataFrame | None) -> pl.DataFrame:
@@ -191,14 +259,14 @@ class _Evaluation:
         return pl.concat([frame, absent], how="diagonal")
 
     def _suspect(self, group: dict[str, Any], units: pl.DataFrame) -> Suspect:
-        mismatching = units.filter(~pl.col(_OK))
-        unknown = units[_OK].null_count()
-        total = self._units.height - unknown
+        mismatching = units.filter(~pl.col(OK))
+        unknown = units[OK].null_count()
+        total = self.units.height - unknown
         enough = mismatching.height >= self._quorum * total
         return Suspect(group, mismatching, "mismatch" if enough else "intermittent", total, unknown)
 
     def _unknown_words(self, units: list[int]) -> str:
-        total, per = self._units.height, self._program.per
+        total, per = self.units.height, self._program.per
         groups = f" for {len(units)} group{'s' if len(units) > 1 else ''}" if self._keys else ""
         return (
             f"the expectation is unknown{groups} in {max(units)} of {total} {per.words}"
@@ -209,7 +277,7 @@ class _Evaluation:
         rows = self._rows_by_group(suspects)
         judged = []
         for suspect in suspects:
-            found = rows.get(tuple(suspect.group.values()), self._rows.clear())
+            found = rows.get(tuple(suspect.group.values()), self.rows.clear())
             found = found.filter(pl.col(UNIT).is_in(suspect.units[UNIT].implode()))
             judged.append(Judge(self._program, suspect, found).run())
         return judged
@@ -218,10 +286,10 @@ class _Evaluation:
         """Return the matched rows of the suspects, apart."""
         columns = self._program.group_by
         if not columns:
-            return {(): self._rows}
+            return {(): self.rows}
         wanted = pl.DataFrame(
             [suspect.group for suspect in suspects],
-            schema={column: self._rows.schema[column] for column in columns},
+            schema={column: self.rows.schema[column] for column in columns},
         )
-        rows = self._rows.join(wanted, on=columns, how="semi", nulls_equal=True)
+        rows = self.rows.join(wanted, on=columns, how="semi", nulls_equal=True)
         return rows.partition_by(columns, as_dict=True, maintain_order=True)

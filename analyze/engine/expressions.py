@@ -23,6 +23,7 @@ from analyze.engine.values import (
     Scalar,
     Typed,
     Value,
+    is_among,
     is_usable,
     kind_of_value,
     literal,
@@ -184,9 +185,20 @@ class _Compiler:
     def _unknown(
         self, node: ast.Name, name: str, message: str, known: list[str]
     ) -> ExpressionError:
+        if name in self._scope.declared:
+            help_text = "measures are computed in order: write it above"
+            return self.error(node, f"the measure '{name}' comes later", help_text)
         if name in AGGREGATES or name in SCALARS:
             return self.error(node, f"'{name}' is a function", f"call it: {name}(...)")
-        return self.error(node, message, did_you_mean(name, known))
+        return self.error(node, message, self._where_it_is(name) or did_you_mean(name, known))
+
+    def _where_it_is(self, name: str) -> str | None:
+        """Return how to write a name that has a prefix: of a parameter, the unit or the trace."""
+        scope = self._scope
+        places = {"params": scope.params, str(scope.unit): scope.unit_columns, "trace": scope.facts}
+        return next(
+            (f"write {base}.{name}" for base, names in places.items() if name in names), None
+        )
 
     def _how_to_aggregate(self, name: str) -> str:
         if not self._aggregates:
@@ -218,6 +230,8 @@ class _Compiler:
         return literal(value)
 
     def _param_value(self, node: ast.Attribute, name: str) -> Value:
+        if f"params.{name}" in self._scope.broken:
+            raise BrokenNameError(f"'params.{name}' is not usable")
         if name not in self._scope.params:
             message = f"unknown parameter '{name}'"
             raise self.error(node, message, did_you_mean(name, self._scope.params))
@@ -311,7 +325,7 @@ class _Compiler:
                 raise self.error(right, message)
         if not values:
             raise self.error(right, "the list is empty")
-        found = one.expr.is_in(values)
+        found = is_among(one.expr, values)
         return _result(~found if negated else found, Kind.FLAG, [one])
 
     def _part_of(self, left: ast.expr, right: ast.expr, *, negated: bool) -> Typed:

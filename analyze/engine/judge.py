@@ -85,9 +85,7 @@ class Judge:
         self._suspect = suspect
         self._units = units
         self._rows = rows
-        self._medians = units.select(
-            _middle(units[name]) for name in units.columns if not name.startswith("#")
-        )
+        self._medians = _medians(units)
 
     def run(self) -> Judged:
         """Judge the group."""
@@ -100,7 +98,7 @@ class Judge:
             total=self._suspect.total,
             mismatching=self._units.height,
             unknown=self._suspect.unknown,
-            values=self._values(),
+            values=middle_values(self._units),
             severity=LEVELS[self._medians_level()],
             worst_severity=LEVELS[worst[_LEVEL]],
             worst_unit=worst[UNIT],
@@ -111,17 +109,6 @@ class Judge:
             evidence=self._evidence(),
             chains=frozenset(self._rows[CHAIN].unique()) if CHAIN in self._rows else frozenset(),
         )
-
-    def _values(self) -> dict[str, Any]:
-        """Return the medians; those of whole numbers as whole numbers where they are."""
-        if not self._medians.width:
-            return {}
-        return {
-            name: int(value)
-            if value is not None and self._units[name].dtype.is_integer() and value % 1 == 0
-            else value
-            for name, value in self._medians.row(0, named=True).items()
-        }
 
     def _level(self) -> pl.Expr:
         """Return the severity as a position in LEVELS: that of the first step that applies."""
@@ -171,6 +158,27 @@ class Judge:
             rows = rows.unique(self._program.distinct, keep="first", maintain_order=True)
         shown = rows.select(self._program.evidence).head(self._program.limit)
         return shown.to_dicts()
+
+
+def middle_values(units: pl.DataFrame) -> dict[str, Any]:
+    """Return the medians over units by name; those of whole numbers as whole numbers if they are.
+
+    Args:
+        units: one row per unit, with measures and unit columns.
+    """
+    medians = _medians(units)
+    if not medians.width:
+        return {}
+    return {
+        name: int(value)
+        if value is not None and units[name].dtype.is_integer() and value % 1 == 0
+        else value
+        for name, value in medians.row(0, named=True).items()
+    }
+
+
+def _medians(units: pl.DataFrame) -> pl.DataFrame:
+    return units.select(_middle(units[name]) for name in units.columns if not name.startswith("#"))
 
 
 def _middle(values: pl.Series) -> pl.Series:

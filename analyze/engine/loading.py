@@ -1,55 +1,39 @@
 """Find rule files, read them, and check everything that can be checked without a trace."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
 
 from analyze.engine.evaluate import evaluate_rows
+from analyze.engine.installed import installed_packs
+from analyze.engine.macros import check_macros
 from analyze.engine.matchers import Shared
-from analyze.engine.model import PackModel, RuleModel
-from analyze.engine.params import parse_setting, resolve_params
+from analyze.engine.model import RuleModel
+from analyze.engine.overriding import overridden, overrides_of
+from analyze.engine.packs import BUILTIN, PACK_FILE, Pack, PackLoader, builtin_rules, pack_root
+from analyze.engine.params import parse_setting, replaced_param, resolve_params
 from analyze.engine.problems import InvalidRulesError, Problem, did_you_mean, in_order
 from analyze.engine.program import Program, compile_rule
 from analyze.engine.reporting import Reporter
 from analyze.engine.rule import Rule
-from analyze.engine.validation import validate
+from analyze.engine.syntax import ExpressionError
+from analyze.engine.validation import mend, validate
+from analyze.engine.values import Value
 from analyze.engine.written_tables import WrittenTables
 from analyze.engine.yaml_file import Document, read_yaml
 from analyze.errors import AnalyzeError, RuleError
 from analyze.tables.catalogue import FORWARDS
 
-PACK_FILE = "pack.yaml"
 _SUFFIXES = (".yaml", ".yml")
-_PACKAGE = Path(__file__).parents[1]
-
-
-@dataclass(frozen=True)
-class Pack:
-    """A folder of rules.
-
-    Attributes:
-        root: the folder.
-        name: from ``pack.yaml``, else the folder's name.
-        shared: lists and macros.
-    """
-
-    root: Path
-    name: str
-    shared: Shared
-
-
-def builtin_rules() -> Path:
-    """Return the folder of the built-in pack: inside the package, or beside it in a checkout."""
-    installed = _PACKAGE / "_rules"
-    return installed if installed.is_dir() else _PACKAGE.parent / "rules"
 
 
 def load_rules(
     paths: Sequence[str | Path] = (),
     *,
     builtin: bool = True,
+    installed: bool = False,
     settings: Sequence[str] = (),
     tests: bool = True,
 ) -> list[Rule]:
@@ -58,6 +42,7 @@ def load_rules(
     Args:
         paths: further rule files and folders, as given with ``--rules``.
         builtin: load the built-in pack as well.
+        installed: load the packs of installed packages as well.
         settings: parameters as given with ``--set``: ``CODE.name=value``.
         tests: read the rules' own tests. Without them, which is for running rules rather than
             working on them, built-in rules are not evaluated on empty tables either.
@@ -70,25 +55,24 @@ def load_rules(
         RuleError: a path does not exist.
         AnalyzeError: a setting names no rule or no parameter.
     """
-    builtin_root = builtin_rules()
-    roots = ([builtin_root] if builtin else []) + [Path(path) for path in paths]
-    rules: list[Rule] = []
-    problems: list[Problem] = []
-    packs: dict[Path, Pack] = {}
-    for file in _files(roots):
-        try:
-            root = _pack_root(file, roots)
-            if root not in packs:
-                packs[root] = _load_pack(root)
-            rules.append(
-                load_rule(file, packs[root], tests=tests, dry_run=tests or root != builtin_root)
-            )
-        except InvalidRulesError as error:
-            problems += error.problems
-    problems += _duplicates(rules)
-    if problems:
-        raise InvalidRulesError(dict.fromkeys(problems))
+    named = {BUILTIN: builtin_rules(), **(installed_packs() if installed else {})}
+    roots = [folder for name, folder in named.items() if builtin or name != BUILTIN]
+    loading = _Loading(PackLoader(named), tests=tests)
+    loading.read([*roots, *(Path(path) for path in paths)])
+    rules = loading.rules()
+    if loading.problems:
+        raise InvalidRulesError(dict.fromkeys(loading.problems))
     return apply_settings(sorted(rules, key=lambda rule: rule.code), settings)
+
+
+def load_rule(file: Path, *, tests: bool = True) -> Rule:
+    """Read and check one rule file alone.
+
+    Raises:
+        InvalidRulesError: with every problem of the file.
+    """
+    (rule,) = load_rules([file], builtin=False, tests=tests)
+    return rule
 
 
 def apply_settings(rules: Sequence[Rule], settings: Sequence[str]) -> list[Rule]:
@@ -109,46 +93,181 @@ def apply_settings(rules: Sequence[Rule], settings: Sequence[str]) -> list[Rule]
     return list(by_code.values())
 
 
-def load_rule(
-    file: Path, pack: Pack | None = None, *, tests: bool = True, dry_run: bool = True
-) -> Rule:
-    """Read and check one rule file.
+def configured(
+    rules: Sequence[Rule], params: Mapping[str, Mapping[str, Value]], who: str
+) -> list[Rule]:
+    """Return the rules with parameters set as in a configuration.
 
     Args:
-        file: the rule.
-        pack: the pack it belongs to; found beside it when not given.
-        tests: read its own tests too.
-        dry_run: evaluate it on empty tables, which finds type errors that compiling does not.
+        rules: all rules.
+        params: per code, values by name; quantities such as ``MiB(1)`` are text.
+        who: the configuration, for people.
 
     Raises:
-        InvalidRulesError: with every problem of the file.
+        AnalyzeError: it names no rule or no parameter, or a value is of another kind.
     """
-    document = read_yaml(file, without=None if tests else "tests")
-    reporter = Reporter(document)
-    pack = pack or _load_pack(_pack_root(file, ()))
-    model = validate(RuleModel, document, reporter)
-    if model is None:
-        raise InvalidRulesError(in_order(reporter.problems))
-    params = resolve_params(model.params, reporter)
-    program = compile_rule(model, params, None, reporter, pack.shared)
-    reporter.problems += pack.shared.reporter.problems
-    pack.shared.reporter.problems.clear()
-    if dry_run and not reporter.problems and program is not None:
-        _dry_run(program, model, reporter)
-    if reporter.problems:
-        raise InvalidRulesError(in_order(reporter.problems))
-    category = file.parent.name if file.parent != pack.root else ""
-    return Rule(model, params, category, pack.name, document, pack.shared)
+    by_code = {rule.code: rule for rule in rules}
+    for code, values in params.items():
+        if code not in by_code:
+            known = did_you_mean(code, by_code)
+            raise AnalyzeError(f"{who}: params: no rule '{code}'" + (f"; {known}" if known else ""))
+        try:
+            by_code[code] = by_code[code].with_params(values, who)
+        except ExpressionError as error:
+            help_text = f" ({error.help})" if error.help else ""
+            raise AnalyzeError(f"{who}: params.{code}: {error.message}{help_text}") from None
+    return list(by_code.values())
 
 
-def _files(roots: Sequence[Path]) -> Iterator[Path]:
-    """Yield the rule files of files and folders, each once."""
-    seen: set[Path] = set()
-    for root in roots:
-        for path in _files_of(root):
-            if path.name != PACK_FILE and path.resolve() not in seen:
-                seen.add(path.resolve())
-                yield path
+@dataclass
+class _Source:
+    """A rule file that was read, with its pack, and what its pack and overriding ones share."""
+
+    path: Path
+    pack: Pack
+    document: Document
+    shared: Shared
+    is_overridden: bool = False
+    params: list[tuple[Mapping[str, Value], Reporter, tuple[str | int, ...]]] = field(
+        default_factory=list
+    )
+
+    @property
+    def code(self) -> object:
+        """The code as written."""
+        data = self.document.data
+        return data.get("code") if isinstance(data, dict) else None
+
+
+class _Loading:
+    """One loading of rule files and packs."""
+
+    def __init__(self, packs: PackLoader, *, tests: bool) -> None:
+        self._packs = packs
+        self._tests = tests
+        self._sources: list[_Source] = []
+        self._loaded: dict[Path, Pack] = {}
+        self._whole: set[Path] = set()
+        self.problems: list[Problem] = []
+
+    def read(self, roots: Sequence[Path]) -> None:
+        """Read the files in the roots, and in the packs that they extend."""
+        seen: set[Path] = set()
+        for root in roots:
+            for folder in self._with_extended(root):
+                for file in _files_of(folder):
+                    if file.resolve() in seen:
+                        continue
+                    seen.add(file.resolve())
+                    if file.name != PACK_FILE:
+                        self._read_file(file, folder)
+                    elif file.parent != folder:
+                        self._with_extended(file.parent)
+
+    def rules(self) -> list[Rule]:
+        """Apply overrides, then check the rules and return those without problems."""
+        for pack in self._loaded.values():
+            self._override(pack)
+        rules = [rule for source in self._sources if (rule := self._rule(source)) is not None]
+        self.problems += _duplicates(rules)
+        if self._tests and builtin_rules().resolve() in self._loaded:
+            codes = [str(source.code) for source in self._sources]
+            self.problems += _unknown_consequences(rules, codes)
+        for pack in self._loaded.values():
+            if self._tests:
+                check_macros(pack)
+            self.problems += in_order(pack.reporter.problems)
+        return rules
+
+    def _with_extended(self, root: Path) -> list[Path]:
+        try:
+            if root.name == PACK_FILE:
+                root = root.parent
+            if not (root / PACK_FILE).is_file():
+                return [root]
+            packs = list(self._packs.load(root).with_extended())
+        except OSError as error:
+            raise RuleError(f"{root}: {error.strerror}") from None
+        except InvalidRulesError as error:
+            self.problems += error.problems
+            return []
+        for pack in packs:
+            self._loaded.setdefault(pack.root.resolve(), pack)
+            self._whole.add(pack.root.resolve())
+        return [pack.root for pack in packs]
+
+    def _read_file(self, file: Path, given: Path) -> None:
+        try:
+            pack = self._packs.load(pack_root(file, given))
+            self._loaded.setdefault(pack.root.resolve(), pack)
+            document = read_yaml(file, without=None if self._tests else "tests")
+        except InvalidRulesError as error:
+            self.problems += error.problems
+        else:
+            self._sources.append(_Source(file, pack, document, pack.shared))
+
+    def _override(self, pack: Pack) -> None:
+        for source in self._sources:
+            for index, override in overrides_of(pack, source.code):
+                path = ("override", index, "params")
+                source.params.append((override.params, pack.reporter, path))
+                source.is_overridden = True
+            if source.is_overridden:
+                source.document = overridden(source.document, pack)
+                source.shared = source.shared.beside(pack.shared)
+        codes = [str(source.code) for source in self._sources]
+        for index, override in enumerate(pack.model.override if pack.model else ()):
+            if override.code not in codes and pack.root.resolve() in self._whole:
+                pack.reporter.unknown(("override", index, "code"), "rule", override.code, codes)
+
+    def _rule(self, source: _Source) -> Rule | None:
+        reporter = Reporter(source.document)
+        model = validate(RuleModel, source.document, reporter)
+        if model is None:
+            _check_the_rest(source, reporter)
+            self.problems += in_order(reporter.problems)
+            return None
+        params, changed = self._params(source, model, reporter)
+        program = compile_rule(model, params, None, reporter, source.shared)
+        is_trusted = source.pack.root == builtin_rules() and not source.is_overridden
+        if program and not reporter.problems and (self._tests or not is_trusted):
+            _dry_run(program, model, reporter)
+        self.problems += in_order(reporter.problems)
+        parent = source.path.resolve().parent
+        category = parent.name if parent != source.pack.root.resolve() else ""
+        pack = source.pack
+        return Rule(model, params, category, pack.name, source.document, source.shared, changed)
+
+    def _params(
+        self, source: _Source, model: RuleModel, reporter: Reporter
+    ) -> tuple[dict[str, Value], dict[str, str]]:
+        """Return the values of a rule's parameters, and who changed those that differ."""
+        pack = source.pack
+        own = resolve_params(model.params, reporter)
+        params = {**own, **pack.params}
+        changed = dict.fromkeys(own.keys() & pack.params.keys(), f"pack {pack.name}")
+        for values, of_pack, path in source.params:
+            for name, value in values.items():
+                try:
+                    params = replaced_param(params, name, value)
+                except ExpressionError as error:
+                    of_pack.add((*path, name), error.message, error.help, key=True)
+                changed[name] = f"{of_pack.document.file}"
+        return params, changed
+
+
+def _check_the_rest(source: _Source, reporter: Reporter) -> None:
+    """Report what else is wrong with a rule whose keys are."""
+    mended = mend(RuleModel, source.document)
+    if mended is None or mended.removed & {("measure",), ("params",), ("per",)}:
+        return
+    broken = {str(path[1]) for path in mended.removed if path[0] == "measure"}
+    broken |= {f"params.{path[1]}" for path in mended.removed if path[0] == "params"}
+    rest = Reporter(mended.document, broken)
+    params = {**resolve_params(mended.model.params, rest), **source.pack.params}
+    if ("from",) not in mended.removed and "from" in mended.document.data:
+        compile_rule(mended.model, params, None, rest, source.shared)
+    reporter.problems += rest.problems
 
 
 def _files_of(root: Path) -> list[Path]:
@@ -163,33 +282,25 @@ def _files_of(root: Path) -> list[Path]:
     return [root]
 
 
-def _pack_root(file: Path, roots: Sequence[Path]) -> Path:
-    """Return the folder of the pack a file belongs to."""
-    for folder in file.parents[:3]:
-        if (folder / PACK_FILE).is_file():
-            return folder
-    return next((root for root in roots if root in file.parents), file.parent)
-
-
-def _load_pack(root: Path) -> Pack:
-    file = root / PACK_FILE
-    if not file.is_file():
-        return Pack(root, root.name, Shared(Reporter(Document(str(root)))))
-    document = read_yaml(file)
-    reporter = Reporter(document)
-    model = validate(PackModel, document, reporter)
-    if model is None:
-        raise InvalidRulesError(reporter.problems)
-    return Pack(root, model.pack, Shared(reporter, model.lists, model.macros))
-
-
 def _duplicates(rules: Sequence[Rule]) -> Iterator[Problem]:
-    first: dict[str, Rule] = {}
+    for key in ("code", "name"):
+        first: dict[str, Rule] = {}
+        for rule in rules:
+            word = getattr(rule, key)
+            other = first.setdefault(word, rule)
+            if other is not rule:
+                where = rule.document.locate((key,))
+                yield Problem(where, f"the {key} {word} is already used by {other.file}")
+
+
+def _unknown_consequences(rules: Sequence[Rule], codes: Collection[str]) -> Iterator[Problem]:
     for rule in rules:
-        other = first.setdefault(rule.code, rule)
-        if other is not rule:
-            where = rule.document.locate(("code",))
-            yield Problem(where, f"the code {rule.code} is already used by {other.file}")
+        for index, code in enumerate(rule.model.explains):
+            where = rule.document.locate(("explains", index))
+            if code == rule.code:
+                yield Problem(where, "a rule does not explain itself")
+            elif code not in codes:
+                yield Problem(where, f"unknown rule '{code}'", did_you_mean(code, codes))
 
 
 def _dry_run(program: Program, model: RuleModel, reporter: Reporter) -> None:

@@ -5,6 +5,7 @@ only what is known to be true counts.
 """
 
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,7 @@ from analyze.engine.problems import did_you_mean
 from analyze.engine.reporting import Reporter
 from analyze.engine.scope import Scope, Uses
 from analyze.engine.syntax import ExpressionError
-from analyze.engine.values import Kind, Scalar, Value, is_usable, kind_of_value
+from analyze.engine.values import Kind, Scalar, Value, is_among, is_usable, kind_of_value
 from analyze.engine.yaml_file import KeyPath
 from analyze.tables.catalogue import TABLES
 
@@ -40,6 +41,20 @@ WORDS = ("all", "any", "not", "use", "expr")
 
 _MAX_MACRO_DEPTH = 10
 _PARAM = "params."
+_PARAM_NAME = re.compile(r"params\.[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class Macro:
+    """A matcher with a name.
+
+    Attributes:
+        tree: the matcher as written.
+        reporter: reports problems of the pack file it stands in.
+    """
+
+    tree: Any
+    reporter: Reporter
 
 
 @dataclass(frozen=True)
@@ -48,13 +63,15 @@ class Shared:
 
     Attributes:
         lists: by name, used as ``$name``.
-        macros: matchers by name, used as ``use: name``.
-        reporter: reports problems inside the macros.
+        macros: by name, used as ``use: name``.
     """
 
-    reporter: Reporter
     lists: Mapping[str, list[Scalar]] = field(default_factory=dict)
-    macros: Mapping[str, Any] = field(default_factory=dict)
+    macros: Mapping[str, Macro] = field(default_factory=dict)
+
+    def beside(self, other: "Shared") -> "Shared":
+        """Return these with those of another pack, which give way."""
+        return Shared({**other.lists, **self.lists}, {**other.macros, **self.macros})
 
 
 @dataclass(frozen=True)
@@ -100,6 +117,8 @@ class _Compiler:
             case "all" | "any":
                 return self._branches(key, value, path, reporter)
             case "not":
+                if value == {}:
+                    reporter.add(path, "'not' of everything matches nothing")
                 return ~self.compile(value, path, reporter)
             case "use":
                 return self._macro(value, path, reporter)
@@ -118,6 +137,8 @@ class _Compiler:
 
     def _macro(self, value: object, path: KeyPath, reporter: Reporter) -> pl.Expr:
         names = value if isinstance(value, list) else [value]
+        if not names:
+            reporter.add(path, "the list is empty")
         return _combine([self._one_macro(name, path, reporter) for name in names], operator.and_)
 
     def _one_macro(self, name: object, path: KeyPath, reporter: Reporter) -> pl.Expr:
@@ -128,8 +149,8 @@ class _Compiler:
             reporter.add(path, f"the macro '{name}' uses itself")
             return _true()
         self._macros.append(name)
-        tree = self._shared.macros[name]
-        expr = self.compile(tree, ("macros", name), self._shared.reporter)
+        macro = self._shared.macros[name]
+        expr = self.compile(macro.tree, ("macros", name), macro.reporter)
         self._macros.pop()
         return expr
 
@@ -167,19 +188,28 @@ class _Compiler:
         """Return a constant: as written, a parameter, a list of the pack, or a quantity."""
         if isinstance(written, list):
             return self._value_list(written, kind, path, reporter)
-        if isinstance(written, str) and written.startswith("$"):
-            return self._pack_list(written[1:], path, reporter)
-        if isinstance(written, str) and written.startswith(_PARAM):
-            name = written.removeprefix(_PARAM)
-            if name in self._scope.params:
-                return self._scope.params[name]
-        if isinstance(written, str) and kind is Kind.NUMBER:
-            return self._quantity(written, path, reporter)
-        if isinstance(written, bool | int | float | str):
+        if isinstance(written, str):
+            return self._text(written, kind, path, reporter)
+        if isinstance(written, bool | int | float):
             return written
         help_text = "write {exists: false} for unknown" if written is None else None
         reporter.add(path, "not a value to compare with", help_text)
         return None
+
+    def _text(self, written: str, kind: Kind, path: KeyPath, reporter: Reporter) -> Value | None:
+        if written.startswith("$"):
+            return self._pack_list(written[1:], path, reporter)
+        if written in self._scope.broken:
+            return None
+        if written.startswith(_PARAM) and written.removeprefix(_PARAM) in self._scope.params:
+            return self._scope.params[written.removeprefix(_PARAM)]
+        if kind is Kind.NUMBER:
+            return self._quantity(written, path, reporter)
+        if _PARAM_NAME.fullmatch(written):
+            name = written.removeprefix(_PARAM)
+            reporter.unknown(path, "parameter", name, self._scope.params)
+            return None
+        return written
 
     def _value_list(
         self, written: list[object], kind: Kind, path: KeyPath, reporter: Reporter
@@ -205,7 +235,7 @@ class _Compiler:
 
     def _quantity(self, written: str, path: KeyPath, reporter: Reporter) -> Value | None:
         """Evaluate a constant expression such as ``MiB(1)`` or ``params.x * 2``."""
-        constants = Scope("", {}, None, {}, {}, self._scope.params)
+        constants = Scope("", {}, None, {}, {}, self._scope.params, broken=self._scope.broken)
         try:
             compiled = compile_expression(written, constants, want=Kind.NUMBER)
         except ExpressionError as error:
@@ -249,7 +279,7 @@ class _Test:
         if op in COMPARISONS:
             compared: pl.Expr = COMPARISONS[op](column, value)
             return compared
-        found = column.is_in(value if isinstance(value, list) else [value])
+        found = is_among(column, value if isinstance(value, list) else [value])
         return ~found if op == "not_in" else found
 
     def _exists(self, written: object, path: KeyPath) -> pl.Expr:
@@ -269,7 +299,9 @@ class _Test:
             except ValueError as error:
                 message = str(error)
         if message is not None:
-            self.reporter.add(path, message)
+            several = op in TEXT_OPERATORS and isinstance(value, list)
+            help_text = f"write any: [{{{self.name}: {{{op}: ...}}}}, ...], or use regex"
+            self.reporter.add(path, message, help_text if several else None)
         return message is None
 
     def _check_vocabulary(self, value: Value, path: KeyPath) -> None:
@@ -288,11 +320,17 @@ class _Test:
             return f"'{self.name}' holds {self.kind.value}, but this is {kind.value}"
         if not all(is_usable(item) for item in _each(value)):
             return "the number is too large"
-        if op in TEXT_OPERATORS and self.kind is not Kind.TEXT:
-            return f"'{op}' needs text, but '{self.name}' holds {self.kind.value}"
-        if op in ("lt", "lte", "gt", "gte") and self.kind is not Kind.NUMBER:
-            return f"'{op}' needs a number, but '{self.name}' holds {self.kind.value}"
-        return None
+        wanted = _wanted(op)
+        if wanted is not None and self.kind is not wanted:
+            return f"'{op}' needs {wanted.value}, but '{self.name}' holds {self.kind.value}"
+        return f"'{op}' needs some text" if value == "" and op in TEXT_OPERATORS else None
+
+
+def _wanted(op: str) -> Kind | None:
+    """Return the kind of column that an operator needs; None where it fits any."""
+    if op in TEXT_OPERATORS:
+        return Kind.TEXT
+    return Kind.NUMBER if op in ("lt", "lte", "gt", "gte") else None
 
 
 _EXACT = ("eq", "ne", "in", "not_in")

@@ -29,127 +29,310 @@ Matcher = dict[str, Any]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=False)
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        populate_by_name=False,
+        use_attribute_docstrings=True,
+    )
 
 
 class RegionUnit(_Strict):
     """``per: {region: NAME}``: one unit per annotation of that name."""
 
     region: Text
+    """Name of the record_function annotation; each of its occurrences is a unit."""
 
 
 class Step(_Strict):
     """One step of a severity ladder; without ``when`` it always applies."""
 
     level: Level
+    """Severity where `when` holds."""
+
     when: Expression | None = None
+    """Condition over measures; the first step whose condition holds decides. The last step has
+    none."""
 
 
 class Benign(_Strict):
     """When a mismatch is known to be harmless, and why."""
 
     when: Matcher
+    """Matcher; it must hold for every matched row."""
+
     because: Text
+    """Why the finding is harmless; printed with it."""
+
     severity: Literal["info", "ignore"] = "info"
+    """`info` shows the finding as benign, `ignore` hides it."""
 
 
 class Uncertain(_Strict):
     """When a finding rests on something that is not known, and what that is."""
 
     when: Matcher | str
+    """A matcher that must hold for every matched row, or an expression over measures."""
+
     because: Text
+    """What the finding rests on without knowing it; printed with it."""
+
     confidence: Confidence = "low"
+    """The confidence that remains."""
 
 
 class Requirement(_Strict):
     """What must be true of the trace for the rule to say anything, and why."""
 
     that: Expression
+    """Condition over `trace.x` and `params.x`."""
+
     otherwise: Annotated[Text, Field(alias="else")]
+    """Why the rule says nothing where the condition does not hold."""
 
 
 class Savings(_Strict):
     """What could be saved per unit, in microseconds, of its GPU busy time or its CPU time."""
 
     us: Expression
+    """Expression over measures: microseconds that could be saved in one unit."""
+
     kind: Literal["upper_bound", "estimate"] = "upper_bound"
+    """`upper_bound`: no more than this; `estimate`: about this."""
+
     of: Literal["gpu", "cpu"] = "gpu"
+    """Whose time it is; shown as a share of the unit's GPU busy time, or of its CPU time."""
 
 
 class Evidence(_Strict):
     """Which matched rows are shown."""
 
     columns: Annotated[list[str], Field(min_length=1)] | None = None
+    """Columns to show; without it name, op chain, source, duration and start, where there are
+    any."""
+
     distinct: Annotated[list[str], Field(min_length=1)] | None = None
+    """Each combination of these columns is shown once."""
+
     sort: str | None = None
+    """Column to sort by; `-column` for the largest first. Without it the longest come first."""
+
     limit: Annotated[int, Field(ge=0, le=1000)] = 5
+    """How many rows to show."""
 
 
 class Expected(_Strict):
     """What a test asserts; what is not named is not checked."""
 
     state: State | None = None
+    """State of the rule, or of the group that `group` selects."""
+
+    findings: Annotated[int, Field(ge=0)] | None = None
+    """How many findings are reported, benign ones among them."""
+
+    group: dict[str, Scalar | None] = {}
+    """Columns of `group_by` with their values: look at this group, not at the first finding."""
+
     severity: Level | None = None
+    """Severity of the finding: of the first, unless `group` selects one."""
+
     measures: dict[str, Scalar | None] = {}
+    """Measures of the finding by name, within one millionth; null is unknown. Where nothing is
+    found, their medians over the units."""
+
     message_contains: list[str] | str = []
+    """Text, or texts, that the message of the finding contains."""
 
 
 class RuleTest(_Strict):
     """One test of a rule, on exactly one kind of input."""
 
     name: Text
+    """What the test shows, in a few words."""
+
     trace: Annotated[str, StringConstraints(pattern=NAME_PATTERN)] | None = None
+    """Input: a shipped sample trace, by name."""
+
     rows: list[dict[str, Any]] | None = None
+    """Input: rows of the rule's table; columns that are left out are null."""
+
     forwards: list[dict[str, Any]] | None = None
+    """Beside `rows`: the forwards that they belong to. Without it, one for each that they name."""
+
     steps: list[dict[str, Any]] | None = None
+    """Beside `rows`: the steps that they belong to, for rules that are judged per step."""
+
+    calls: list[dict[str, Any]] | None = None
+    """Beside `rows`: the attention calls that they belong to, for rules that are judged per call;
+    a row names its own as `call`."""
+
     facts: dict[str, Any] = {}
+    """Beside `rows`: columns of the `trace` row."""
+
     events: list[dict[str, Any]] | None = None
+    """Input: raw Chrome trace events, read as a file with them would be."""
+
     metadata: dict[str, Any] = {}
+    """Beside `events`: other top-level keys of the file, such as `deviceProperties`."""
+
     repeat: Annotated[int, Field(ge=1, le=10_000)] = 1
+    """Beside `events`: write them this many times, one after the other."""
+
     every: Expression | None = None
+    """Beside `repeat`: how far apart, in microseconds or as `ms(1)`."""
+
     params: dict[str, Expression | list[Scalar]] = {}
+    """Values of the rule's parameters for this test."""
+
     expect: Expected
+    """What must come out."""
+
     todo: bool = False
+    """A known gap: the test is meant to fail, and is reported once it passes."""
 
 
 class RuleModel(_Strict):
     """A rule file."""
 
     version: Literal[1]
+    """Version of the rule format."""
+
     code: Code
+    """Two to six capitals and three digits, such as `COPY101`; stable, never reused."""
+
     name: Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=60)]
+    """The failing state in kebab-case, such as `hidden-memcpy`."""
+
     title: Text
+    """The failing state in words for people."""
+
     guess: Text
+    """The hypothesis in one sentence, written as what is expected to be true. Printed first,
+    and with every finding."""
+
     message: Text
+    """What was observed: text with `{measure}` or `{measure:FORMAT}`; `{unit}` is the unit in
+    words."""
+
     table: Annotated[str, Field(alias="from")]
+    """The table or view whose rows the rule looks at."""
+
     fix: Text | None = None
+    """One action, in words; a template like `message`."""
+
     status: Literal["preview", "stable", "deprecated"] = "stable"
+    """`preview` rules never change the exit code; `deprecated` ones are about to go."""
+
     confidence: Confidence = "medium"
+    """How sure a finding is."""
+
     tags: list[Text] = []
+    """Words to select rules by."""
+
     references: list[Text] | Text = []
+    """Links to what the rule rests on."""
+
     known_problems: list[Text] | Text = []
+    """When the rule is wrong or misleads; printed with its findings."""
+
     description: Text | None = None
+    """Background for readers, in as many lines as it takes."""
+
     requires: list[Requirement] = []
+    """What must be true of the trace; where it is not, the rule is not applicable and says why."""
+
     where: Matcher = {}
+    """Which rows match: `column: value`, `column: [values]` or `column: {operator: value}`,
+    joined by and. Unknown values match nothing. Without it every row matches."""
+
     per: Literal["forward", "step", "call", "trace"] | RegionUnit | None = None
+    """The unit of repetition; units in which nothing matched count too. Without it the forward
+    where the table's rows belong to forwards, the step or call of their own tables, else the whole
+    trace."""
+
     group_by: Annotated[list[str], Field(min_length=1)] | None = None
+    """Judge each combination of these columns for itself: one finding per group."""
+
     params: dict[Identifier, Expression | list[Scalar]] = {}
+    """Thresholds by name, used as `params.x`; quantities such as `MiB(1)` are numbers. Say in a
+    comment where each comes from."""
+
     measure: dict[Identifier, Expression] = {}
+    """Named expressions over the matched rows of one unit, computed in order; later ones may
+    use earlier ones."""
+
     expect: Expression | None = None
+    """Condition over measures that must hold in every unit. False is a mismatch, unknown is
+    never a pass. Without it the rule is informative."""
+
     quorum: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Share of the units, above 0 and up to 1, that must mismatch; fewer is intermittent."""
+
     severity: Level | Annotated[list[Step], Field(min_length=1)] | None = None
+    """One severity, or a ladder `[{level, when}, {level}]`, judged on the medians of the
+    mismatching units. Without it `warning`, or `info` for a rule without `expect`."""
+
     benign: list[Benign] = []
+    """When a mismatch is known to be harmless, and why."""
+
     uncertain: list[Uncertain] = []
+    """When a finding rests on something unknown: its confidence is lowered and the reason
+    printed."""
+
     explains: list[Code] = []
+    """Codes of rules whose findings are consequences of this one; they are folded under it, and
+    savings counted once."""
+
     savings: Savings | None = None
+    """What could be saved per unit."""
+
     evidence: Evidence = Evidence()
+    """Which of the matched rows are shown."""
+
     tests: list[RuleTest] = []
+    """Tests of this rule, each on one kind of input: `trace`, `rows` or `events`."""
+
+
+class Override(_Strict):
+    """What a pack changes in one rule that it did not write."""
+
+    code: Code
+    """Code of the rule."""
+
+    params: dict[Identifier, Expression | list[Scalar]] = {}
+    """New values of its parameters."""
+
+    set_keys: Annotated[dict[str, Any], Field(alias="set")] = {}
+    """Values of keys, whether or not the rule has them."""
+
+    append: dict[str, Any] = {}
+    """What is added to lists and mappings; a further condition of `where` must hold as well."""
+
+    replace: dict[str, Any] = {}
+    """Values of keys that the rule has."""
 
 
 class PackModel(_Strict):
     """``pack.yaml``."""
 
     version: Literal[1]
+    """Version of the format."""
+
     pack: Text
+    """Name of the pack."""
+
+    params: dict[Identifier, Expression | list[Scalar]] = {}
+    """Parameters of every rule of the pack; they come before a rule's own values."""
+
     lists: dict[Identifier, list[Scalar]] = {}
+    """Lists of values, used as `$name` in matchers."""
+
     macros: dict[Identifier, Matcher] = {}
+    """Matchers by name, used with `use: name`."""
+
+    extends: list[Text] = []
+    """Packs, by name or relative path, whose rules, lists and macros belong to this one too."""
+
+    override: list[Override] = []
+    """Changes to rules of other packs, in order."""

@@ -13,7 +13,7 @@ import polars as pl
 from analyze.engine.data import Tables
 from analyze.engine.per import base_table
 from analyze.engine.program import Program
-from analyze.tables.catalogue import STEPS, TRACE, Column, Need
+from analyze.tables.catalogue import TRACE, Column, Need
 
 _RECORDED_FLAG = {Need.SHAPES: "has_shapes", Need.STACKS: "has_stacks", Need.GPU: "has_gpu"}
 
@@ -48,11 +48,11 @@ def _missing_units(program: Program, tables: Tables) -> str | None:
         return None
     units = tables.unit_table(per)
     if units.is_empty():
-        step = Need.STEPS.value if per.table is STEPS else None
-        return step or f"the trace has no annotation named {per.region}"
+        need = per.unit_table.needs
+        return need.value if need else f"the trace has no annotation named {per.region}"
     if not tables.any_in_units(table, per):
         return f"no row of {base_table(table).name} belongs to any {per.words}"
-    columns = [column for column in STEPS.columns if column.name in program.judged_by.unit]
+    columns = [column for column in per.unit_table.columns if column.name in program.judged_by.unit]
     return _first_unknown(columns, units, per.words, tables)
 
 

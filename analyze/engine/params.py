@@ -11,7 +11,7 @@ from analyze.engine.functions import UNITS
 from analyze.engine.problems import did_you_mean
 from analyze.engine.reporting import Reporter
 from analyze.engine.scope import Scope
-from analyze.engine.syntax import ExpressionError, parse
+from analyze.engine.syntax import ExpressionError, parse, spelt_quantity
 from analyze.engine.values import Kind, Scalar, Value, is_usable, kind_of_value
 from analyze.errors import AnalyzeError
 
@@ -49,7 +49,12 @@ def _resolve_scalar(value: Scalar) -> Scalar:
     if not isinstance(value, str):
         return value
     quantity = quantity_of(value)
-    return value if quantity is None else quantity
+    if quantity is not None:
+        return quantity
+    meant = spelt_quantity(value)
+    if meant is not None:
+        raise ExpressionError(f"'{value}' is text, not a number", help_text=f"write {meant}")
+    return value
 
 
 def quantity_of(text: str) -> float | None:
@@ -64,7 +69,9 @@ def quantity_of(text: str) -> float | None:
         return None
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.expr)]
-    if not calls or not all(isinstance(node, _QUANTITY_NODES) for node in nodes):
+    names = {node for node in nodes if isinstance(node, ast.Name)}
+    is_text = bool(names - {call.func for call in calls})
+    if not calls or is_text or not all(isinstance(node, _QUANTITY_NODES) for node in nodes):
         return None
     for call in calls:
         if isinstance(call.func, ast.Name) and call.func.id not in UNITS:
@@ -75,6 +82,36 @@ def quantity_of(text: str) -> float | None:
     compiled = compile_expression(text, Scope("", {}, None, {}, {}, {}), want=Kind.NUMBER)
     number = pl.select(compiled.expr.cast(pl.Float64)).item()
     return None if number is None else float(number)
+
+
+def replaced_param(params: Mapping[str, Value], name: str, written: Value) -> dict[str, Value]:
+    """Return parameters with one of them replaced by a value from a pack or a configuration.
+
+    Args:
+        params: the values so far.
+        name: which one.
+        written: its new value; quantities such as ``MiB(1)`` are text.
+
+    Raises:
+        ExpressionError: there is no such parameter, or the value is of another kind.
+    """
+    if name not in params:
+        known = did_you_mean(name, params) or "the rule has no parameters"
+        raise ExpressionError(f"unknown parameter '{name}'", help_text=known)
+    value = resolve_param(written)
+    if _shape(value) != _shape(params[name]):
+        kind, was = _in_words(value), _in_words(params[name])
+        raise ExpressionError(f"'{name}' is {was}, but this is {kind}")
+    return {**params, name: value}
+
+
+def _shape(value: Value) -> tuple[bool, set[Kind]]:
+    items = value if isinstance(value, list) else [value]
+    return isinstance(value, list), {kind_of_value(item) for item in items}
+
+
+def _in_words(value: Value) -> str:
+    return "a list" if isinstance(value, list) else kind_of_value(value).value
 
 
 def parse_setting(text: str) -> tuple[str, str, str]:
@@ -125,7 +162,9 @@ def _scalar_like(default: Scalar, written: str, setting: str) -> Scalar:
         return written
     value: Scalar | None = _WORDS.get(written) if kind is Kind.FLAG else _number(written)
     if value is None:
-        raise AnalyzeError(f"--set {setting}: the value must be {kind.value}, like {default}")
+        meant = spelt_quantity(written)
+        like = f"write {meant}" if meant else f"like {default}"
+        raise AnalyzeError(f"--set {setting}: the value must be {kind.value}, {like}")
     return value
 
 

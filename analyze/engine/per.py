@@ -1,15 +1,20 @@
 """Units of repetition that a rule may be judged per, and how rows belong to them."""
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import polars as pl
+
 from analyze.engine.model import RegionUnit
-from analyze.tables.catalogue import FORWARDS, STEPS, TABLES, Table
+from analyze.tables.catalogue import CALLS, FORWARDS, STEPS, TABLES, Column, Table
 
-UnitWord = Literal["forward", "step", "region", "trace"]
+UnitWord = Literal["forward", "step", "call", "region", "trace"]
 
-_WITH_REGIONS = ("gpu_ops", "ops", "api_calls")
-_UNIT_TABLES = {"forwards": "forward", "steps": "step"}
+_LOCATED = ("gpu_ops", "ops", "api_calls")
+"""Tables whose rows belong to the regions and calls that were open when they were launched."""
+_UNIT_TABLES: Mapping[str, UnitWord] = {"forwards": "forward", "steps": "step", "calls": "call"}
 
 
 @dataclass(frozen=True)
@@ -27,9 +32,12 @@ class Per:
     @property
     def table(self) -> Table | None:
         """The table that describes the units; None for the whole trace."""
-        if self.word == "trace":
-            return None
-        return STEPS if self.word == "step" else FORWARDS
+        return None if self.word == "trace" else self.unit_table
+
+    @property
+    def unit_table(self) -> Table:
+        """The table whose columns a unit has; regions have those of forwards."""
+        return {"step": STEPS, "call": CALLS}.get(self.word, FORWARDS)
 
     @property
     def words(self) -> str:
@@ -53,19 +61,19 @@ def unit_in_words(per: Per, forward_is: str | None) -> str:
     return per.words
 
 
-def per_of(written: str | RegionUnit | None, table: Table) -> Per:
+def per_of(written: UnitWord | RegionUnit | None, table: Table) -> Per:
     """Return the unit of a rule.
 
-    Without ``per`` it is the forward, where the table's rows belong to forwards; of the table
-    ``steps`` it is the step; of other tables the whole trace.
+    Without ``per`` a table of units is judged per such a unit; others per forward, where their rows
+    belong to forwards, else per trace.
     """
     if isinstance(written, RegionUnit):
         return Per("region", written.region)
-    if written in ("forward", "step", "trace"):
-        return Per(written)  # type: ignore[arg-type]
-    if unit_column(table, Per("forward")) is not None:
-        return Per("forward")
-    return Per("step") if table.name == "steps" else Per("trace")
+    if written is not None:
+        return Per(written)
+    if table.name in _UNIT_TABLES:
+        return Per(_UNIT_TABLES[table.name])
+    return Per("trace" if unit_column(table, Per("forward")) is None else "forward")
 
 
 def unit_column(table: Table, per: Per) -> str | None:
@@ -75,12 +83,26 @@ def unit_column(table: Table, per: Per) -> str | None:
     return per.word if table.column(per.word) and per.word in ("forward", "step") else None
 
 
+def written_unit_column(table: Table, per: Per) -> str:
+    """Return the column in which the rows of a test name their unit; regions count as forwards."""
+    return unit_column(table, per) or ("call" if per.word == "call" else "forward")
+
+
+def written_table(table: Table, per: Per) -> Table:
+    """Return a table as a test writes its rows: a call that no column names has one here."""
+    name = written_unit_column(table, per)
+    if not can_be_judged(table, per) or per.word == "trace" or table.column(name):
+        return table
+    column = Column(name, pl.Int64, f"Index of the {per.word} it belongs to")
+    return dataclasses.replace(table, columns=(*table.columns, column))
+
+
 def can_be_judged(table: Table, per: Per) -> bool:
     """Whether the rows of a table belong to units of this kind."""
     if per.word == "trace":
         return True
-    if per.word == "region":
-        return (table.base or table.name) in _WITH_REGIONS
+    if per.word in ("region", "call") and (table.base or table.name) in _LOCATED:
+        return True
     return unit_column(table, per) is not None
 
 

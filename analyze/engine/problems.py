@@ -4,10 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from analyze.errors import RuleError
-from analyze.words import closest
+from analyze.words import aligned, closest, visible
 
 _MAX_LINE = 200
 """Characters of a source line that are shown."""
+
+_MAX_SHOWN = 50
+"""Problems that are shown at once; a file with more is probably no rule at all."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +50,13 @@ class Problem:
         """Return ``file:line:column: error: message``, the line with a caret, and the help."""
         where = self.where
         position = f":{where.line}:{where.column}" if where.line else ""
-        lines = [f"{where.file}{position}: error: {self.message}"]
+        lines = [f"{visible(where.file)}{position}: error: {visible(self.message)}"]
         if where.line and where.column <= len(where.source) + 1 <= _MAX_LINE:
             room = max(len(where.source) - where.column + 1, 1)
             caret = " " * (where.column - 1) + "^" * max(min(where.length, room), 1)
-            lines += [f"{where.line:6} | {where.source}", f"{'':6} | {caret}"]
+            lines += [f"{where.line:6} | {aligned(where.source)}", f"{'':6} | {caret}"]
         if self.help:
-            lines.append(f"{'':6} = help: {self.help}")
+            lines.append(f"{'':6} = help: {visible(self.help)}")
         return "\n".join(lines)
 
 
@@ -66,7 +69,9 @@ class InvalidRulesError(RuleError):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(problem.render() for problem in self.problems))
+        shown = [problem.render() for problem in self.problems[:_MAX_SHOWN]]
+        more = len(self.problems) - len(shown)
+        super().__init__("\n".join(shown + ([f"... and {more} more problems"] if more else [])))
 
 
 def in_order(problems: Iterable[Problem]) -> list[Problem]:

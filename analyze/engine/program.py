@@ -148,15 +148,15 @@ def compile_rule(
     if table is None:
         reporter.unknown(("from",), "table", model.table, TABLES)
         return None
-    if model.per == "call":
-        reporter.add(("per",), "'per: call' needs the calls table, which is not available yet")
-        return None
     per = per_of(model.per, table)
     if not can_be_judged(table, per):
         help_text = "judge it per trace"
         reporter.add(("per",), f"rows of '{table.name}' belong to no {per.word}", help_text)
         return None
-    program = Program(table, per, _scope(table, per, params, facts))
+    scope = _scope(table, per, params, facts)
+    scope.declared = frozenset(model.measure)
+    scope.broken |= reporter.broken
+    program = Program(table, per, scope)
     return _RuleCompiler(model, program, reporter, shared).compile()
 
 

@@ -1,6 +1,6 @@
 """Collect the problems of one rule file while its parts are compiled."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from analyze.engine.expressions import Compiled, Place, compile_expression
 from analyze.engine.problems import Problem, did_you_mean
@@ -15,12 +15,14 @@ class Reporter:
 
     Attributes:
         document: the file the problems are in.
-        problems: in the order they were found.
+        problems: in the order they were found, those of reading the document first.
+        broken: measures, and parameters as ``params.x``, whose problems are reported already.
     """
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, broken: Collection[str] = ()) -> None:
         self.document = document
-        self.problems: list[Problem] = []
+        self.broken = frozenset(broken)
+        self.problems: list[Problem] = list(document.problems)
 
     def add(
         self, path: KeyPath, message: str, help_text: str | None = None, *, key: bool = False
@@ -49,14 +51,14 @@ class Reporter:
         text = written if isinstance(written, str) else _spell(written)
         try:
             return compile_expression(text, scope, place, want)
-        except BrokenNameError:
-            return None
         except ExpressionError as error:
             self.add_in(path, error)
             return None
 
     def add_in(self, path: KeyPath, error: ExpressionError) -> None:
-        """Report a mistake inside the text at ``path``."""
+        """Report a mistake inside the text at ``path``, unless it was reported already."""
+        if isinstance(error, BrokenNameError):
+            return
         where = self.document.locate_in(path, error.offset, error.length)
         self.problems.append(Problem(where, error.message, error.help))
 

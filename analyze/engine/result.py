@@ -151,6 +151,16 @@ class RuleFailure:
 
 
 @dataclass(frozen=True)
+class Ignored:
+    """A rule whose findings the configuration ignores, why, and how many there were."""
+
+    code: str
+    name: str
+    reason: str
+    findings: int
+
+
+@dataclass(frozen=True)
 class UnitCount:
     """What a forward is in the trace (an annotation, ``ProfilerStep``, ``trace``), how many."""
 
@@ -170,12 +180,14 @@ class TraceReport:
     passed: tuple[Checked, ...] = ()
     not_applicable: tuple[NotApplicable, ...] = ()
     errors: tuple[RuleFailure, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
     schema_version: int = field(default=SCHEMA_VERSION)
 
     @property
     def checked(self) -> int:
         """How many rules came to a verdict."""
-        return len({finding.code for finding in self.findings} | {c.code for c in self.passed})
+        found = {finding.code for finding in self.findings}
+        return len(found | {c.code for c in self.passed} | {c.code for c in self.ignored})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain JSON data, ``schema_version`` first."""

@@ -2,17 +2,18 @@
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from analyze.engine.matchers import Shared
 from analyze.engine.model import RuleModel
-from analyze.engine.params import changed_params
+from analyze.engine.params import changed_params, replaced_param
 from analyze.engine.problems import InvalidRulesError
 from analyze.engine.program import Program, compile_rule
 from analyze.engine.reporting import Reporter
 from analyze.engine.values import Value
 from analyze.engine.yaml_file import Document
+from analyze.errors import AnalyzeError
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class Rule:
 
     Attributes:
         model: the keys of the file.
-        params: values of its parameters.
+        params: values of its parameters, and of those its pack shares.
+        changed: for each parameter that is not as the rule file has it, who changed it.
         category: the folder it lies in.
         pack: name of its pack.
         document: the file, for positions.
@@ -34,6 +36,7 @@ class Rule:
     pack: str
     document: Document
     shared: Shared
+    changed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def code(self) -> str:
@@ -79,10 +82,37 @@ class Rule:
         """Return the rule with a parameter set from the command line.
 
         Raises:
-            AnalyzeError: there is no such parameter, or the value is of another kind.
+            AnalyzeError: there is no such parameter, or the rule cannot be with this value.
         """
-        changed = changed_params(self.params, name, written, setting)
-        return dataclasses.replace(self, params=changed)
+        params = changed_params(self.params, name, written, setting)
+        changed = {**self.changed, name: "--set"}
+        return dataclasses.replace(self, params=params, changed=changed)._checked(setting)
+
+    def with_params(self, values: Mapping[str, Value], who: str) -> "Rule":
+        """Return the rule with parameters changed by a configuration.
+
+        Args:
+            values: the new values; quantities such as ``MiB(1)`` are text.
+            who: what changes them, for people.
+
+        Raises:
+            ExpressionError: there is no such parameter, or a value is of another kind.
+            AnalyzeError: the rule cannot be with these values.
+        """
+        params: Mapping[str, Value] = self.params
+        for name, value in values.items():
+            params = replaced_param(params, name, value)
+        changed = {**self.changed, **dict.fromkeys(values, who)}
+        return dataclasses.replace(self, params=params, changed=changed)._checked(who)
+
+    def _checked(self, who: str) -> "Rule":
+        """Return the rule if it still compiles with its changed parameters."""
+        try:
+            self.compile()
+        except InvalidRulesError as error:
+            message = error.problems[0].message
+            raise AnalyzeError(f"{who}: does not fit {self.code}: {message}") from None
+        return self
 
 
 def _texts(written: list[str] | str) -> tuple[str, ...]:

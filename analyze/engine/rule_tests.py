@@ -2,7 +2,8 @@
 
 import dataclasses
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,22 +11,24 @@ from typing import Literal
 import orjson
 
 from analyze.engine.data import Tables, TraceTables
-from analyze.engine.expectations import compare
-from analyze.engine.model import RuleTest
+from analyze.engine.expectations import check_assertions, compare
+from analyze.engine.model import Expected, RuleTest
 from analyze.engine.params import quantity_of, resolve_param
 from analyze.engine.problems import InvalidRulesError, Problem, did_you_mean
 from analyze.engine.replay import MAX_EVENTS, replay
 from analyze.engine.reporting import Reporter
 from analyze.engine.rule import Rule
-from analyze.engine.run import RuleResult, run_rule
+from analyze.engine.run import run_rule
 from analyze.engine.syntax import ExpressionError
 from analyze.engine.written_tables import InvalidTestError, write_tables
+from analyze.engine.yaml_file import KeyPath
 from analyze.errors import AnalyzeError
 from analyze.tables.build import load_trace
 
 Status = Literal["passed", "failed", "known gap", "unexpected pass"]
 
 _INPUTS = ("trace", "rows", "events")
+_FIRING = ("mismatch", "benign", "intermittent", "informative")
 _PACKAGE = Path(__file__).parents[1]
 
 
@@ -51,14 +54,37 @@ class RuleTestOutcome:
         return self.status in ("failed", "unexpected pass")
 
 
-def run_rule_tests(rules: Iterable[Rule]) -> list[RuleTestOutcome]:
+def run_rule_tests(
+    rules: Iterable[Rule], samples: "Samples | None" = None
+) -> list[RuleTestOutcome]:
     """Run the tests of rules, in the order they are written; samples are read once."""
-    samples = Samples()
+    samples = samples or Samples()
     return [
         run_rule_test(rule, index, samples)
         for rule in rules
         for index in range(len(rule.model.tests))
     ]
+
+
+def missing_tests(rule: Rule) -> list[Problem]:
+    """Return what the tests of a rule do not show: that it fires, and that it stays silent.
+
+    A known gap shows nothing, and neither does a trace that cannot answer.
+    """
+    shown = [test.expect for test in rule.model.tests if not test.todo]
+    missing = []
+    if not any(_fires(expected) for expected in shown):
+        missing.append("fires")
+    if not any(expected.state == "pass" or expected.findings == 0 for expected in shown):
+        missing.append("stays silent (state: pass)")
+    where = rule.document.locate(("tests",), key=True)
+    return [Problem(where, f"{rule.code} has no test in which it {what}") for what in missing]
+
+
+def _fires(expected: Expected) -> bool:
+    if expected.state is not None:
+        return expected.state in _FIRING
+    return bool(expected.findings or expected.severity or expected.message_contains)
 
 
 def sample_traces() -> Path:
@@ -90,18 +116,41 @@ class Samples:
 
 def run_rule_test(rule: Rule, index: int, samples: Samples) -> RuleTestOutcome:
     """Run one test of a rule, given by its position."""
-    test, path = rule.model.tests[index], ("tests", index)
+    test = rule.model.tests[index]
     reporter = Reporter(rule.document)
+    with _reporting(("tests", index), reporter):
+        check_test(rule, test)
+        run_on(rule, index, tables_of(rule, test, samples), reporter)
+    problems = tuple(reporter.problems)
+    return RuleTestOutcome(rule.code, test.name, _status(test, problems), problems)
+
+
+def run_on(rule: Rule, index: int, tables: Tables, reporter: Reporter) -> None:
+    """Run a rule on the input of one of its tests and report what differs.
+
+    Args:
+        rule: the rule.
+        index: position of the test.
+        tables: the test's input.
+        reporter: collects what differs, and what is wrong with the test.
+    """
+    test, path = rule.model.tests[index], ("tests", index)
+    with _reporting(path, reporter):
+        rule = _with_params(rule, test)
+        compare(test.expect, run_rule(rule, tables), tables, (*path, "expect"), reporter)
+
+
+@contextmanager
+def _reporting(path: KeyPath, reporter: Reporter) -> Iterator[None]:
+    """Report what goes wrong inside as problems of the test at ``path``."""
     try:
-        compare(test.expect, _result(rule, test, samples), (*path, "expect"), reporter)
+        yield
     except InvalidTestError as error:
         reporter.add((*path, *error.path), error.message, error.help, key=error.key)
     except InvalidRulesError as error:
         reporter.problems += error.problems
     except AnalyzeError as error:
         reporter.add(path, str(error))
-    problems = tuple(reporter.problems)
-    return RuleTestOutcome(rule.code, test.name, _status(test, problems), problems)
 
 
 def _status(test: RuleTest, problems: tuple[Problem, ...]) -> Status:
@@ -110,16 +159,29 @@ def _status(test: RuleTest, problems: tuple[Problem, ...]) -> Status:
     return "failed" if problems else "passed"
 
 
-def _result(rule: Rule, test: RuleTest, samples: Samples) -> RuleResult:
+def check_test(rule: Rule, test: RuleTest) -> None:
+    """Check what can be checked of a test without running it.
+
+    Raises:
+        InvalidTestError: it has no input, or more than one, or asserts nothing.
+    """
     given = [name for name in _INPUTS if getattr(test, name) is not None]
     if len(given) != 1:
         raise InvalidTestError((), f"a test has exactly one of {', '.join(_INPUTS)}")
-    rule = _with_params(rule, test)
+    check_assertions(test.expect, rule)
+
+
+def tables_of(rule: Rule, test: RuleTest, samples: Samples) -> Tables:
+    """Return the input of a test.
+
+    Raises:
+        InvalidTestError: it is not a usable input.
+    """
     if test.trace is not None:
-        return run_rule(rule, samples.tables(test.trace))
+        return samples.tables(test.trace)
     if test.rows is not None:
-        return run_rule(rule, write_tables(rule.compile(), test))
-    return run_rule(rule, _replayed(test))
+        return write_tables(rule.compile(), test)
+    return _replayed(test)
 
 
 def _with_params(rule: Rule, test: RuleTest) -> Rule:

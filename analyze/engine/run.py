@@ -1,6 +1,6 @@
 """Run rules on a trace and put together its report. One failing rule never stops the others."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -13,12 +13,14 @@ from analyze.engine.model import State
 from analyze.engine.result import (
     Checked,
     Finding,
+    Ignored,
     NotApplicable,
     RuleFailure,
     TraceReport,
     UnitCount,
 )
 from analyze.engine.rule import Rule
+from analyze.engine.selection import EVERYTHING, Selection
 from analyze.tables.build import Trace
 from analyze.tables.coverage import coverage, quality
 
@@ -82,18 +84,22 @@ def _run_rule(rule: Rule, tables: Tables) -> RuleResult:
     return result
 
 
-def run_rules(trace: Trace, rules: Sequence[Rule]) -> TraceReport:
+def run_rules(
+    trace: Trace, rules: Sequence[Rule], selection: Selection = EVERYTHING
+) -> TraceReport:
     """Run rules on a trace.
 
     Args:
         trace: the trace with its tables.
         rules: in any order.
+        selection: says which rules' findings are ignored.
 
     Returns:
         The report: findings ranked by severity, state and savings, consequences folded.
     """
     tables = TraceTables(trace)
-    results = [run_rule(rule, tables) for rule in rules]
+    everything = [run_rule(rule, tables) for rule in rules]
+    results = [result for result in everything if selection.ignored(result.rule) is None]
     findings = [finding for result in results for finding in result.findings]
     explains = {rule.code: rule.model.explains for rule in rules}
     chains = {key: value for result in results for key, value in result.chains.items()}
@@ -106,15 +112,25 @@ def run_rules(trace: Trace, rules: Sequence[Rule]) -> TraceReport:
         passed=tuple(_passed(result) for result in results if _has_passed(result)),
         not_applicable=tuple(
             NotApplicable(result.rule.code, result.rule.name, result.not_applicable)
-            for result in results
+            for result in everything
             if result.not_applicable is not None
         ),
         errors=tuple(
             RuleFailure(result.rule.code, result.rule.name, result.error)
-            for result in results
+            for result in everything
             if result.error is not None
         ),
+        ignored=tuple(_ignored(everything, selection)),
     )
+
+
+def _ignored(results: Sequence[RuleResult], selection: Selection) -> Iterator[Ignored]:
+    for result in results:
+        ignore = selection.ignored(result.rule)
+        has_verdict = bool(result.findings) or _has_passed(result)
+        if ignore is not None and has_verdict:
+            rule, count = result.rule, len(result.findings)
+            yield Ignored(rule.code, rule.name, ignore.reason, count)
 
 
 def _has_passed(result: RuleResult) -> bool:

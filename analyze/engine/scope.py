@@ -46,7 +46,8 @@ class Scope:
         facts: columns of the ``trace`` row as constants of their kind.
         params: values of the rule's parameters.
         measures: kinds of the measures so far.
-        broken: measures that could not be compiled.
+        declared: names of all measures of the rule.
+        broken: measures that could not be compiled, and parameters (``params.x``) likewise.
         aggregates: per hidden column, the aggregate that fills it.
         text_tests: per hidden column, the text column and the expression of it that fills it.
         row_unit_columns: columns of the unit that are used per row.
@@ -59,6 +60,7 @@ class Scope:
     facts: Mapping[str, Typed]
     params: Mapping[str, Value]
     measures: dict[str, Kind] = field(default_factory=dict)
+    declared: frozenset[str] = frozenset()
     broken: set[str] = field(default_factory=set)
     aggregates: dict[str, pl.Expr] = field(default_factory=dict)
     text_tests: dict[str, tuple[str, pl.Expr]] = field(default_factory=dict)

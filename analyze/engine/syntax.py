@@ -1,6 +1,7 @@
 """The syntax of expressions: one Python expression of bounded size, parsed and never run."""
 
 import ast
+import re
 import warnings
 
 MAX_LENGTH = 1000
@@ -63,11 +64,43 @@ def _parse_line(line: str, start: int) -> ast.expr:
             return ast.parse(line, mode="eval").body
     except SyntaxError as error:
         offset = start + max((error.offset or 1) - 1, 0)
-        help_text = "use '==' to compare, not '='" if _single_equals(line) else None
         reason = (error.msg or "").split(".")[0]
-        raise ExpressionError(f"syntax error: {reason}", offset, 1, help_text) from None
+        raise ExpressionError(f"syntax error: {reason}", offset, 1, _help(line)) from None
     except (ValueError, RecursionError, MemoryError):
         raise ExpressionError("syntax error: not an expression") from None
+
+
+_NUMBER_WITH_UNIT = re.compile(r"\b(\d+(?:\.\d+)?)\s*(ns|us|ms|s|KiB|MiB|GiB|%)(?!\w|\()")
+
+
+_OPERATORS = {">=": "gte", "<=": "lte", "==": "eq", "!=": "ne", ">": "gt", "<": "lt"}
+
+
+def spelt_quantity(text: str) -> str | None:
+    """Return how a number with a unit, such as ``5 ms`` or ``60%``, is written; None for others."""
+    quantity = _NUMBER_WITH_UNIT.fullmatch(text.strip())
+    return None if quantity is None else _spelt(quantity)
+
+
+def _spelt(quantity: re.Match[str]) -> str:
+    unit = "pct" if quantity[2] == "%" else quantity[2]
+    return f"{unit}({quantity[1]})"
+
+
+def _help(line: str) -> str | None:
+    """Return what to write instead, where the line looks like another language's."""
+    quantity = _NUMBER_WITH_UNIT.search(line)
+    if quantity is not None:
+        return f"write {_spelt(quantity)}"
+    sign = next((sign for sign in _OPERATORS if line.startswith(sign)), None)
+    if sign is not None:
+        return f"write {{{_OPERATORS[sign]}: {line.removeprefix(sign).strip()}}}"
+    for sign, word in (("&&", "and"), ("||", "or")):
+        if sign in line:
+            return f"write '{word}' for '{sign}'"
+    if re.search(r"!(?!=)", line):
+        return "write 'not' for '!'"
+    return "use '==' to compare, not '='" if _single_equals(line) else None
 
 
 def _single_equals(line: str) -> bool:

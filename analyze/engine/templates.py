@@ -84,7 +84,8 @@ def _field(match: re.Match[str], kinds: Mapping[str, Kind]) -> Field:
         message = f"'{{{match[1][:40]}}}' is not a name"
         raise ExpressionError(message, start, length, "write {name} or {name:FORMAT}")
     if name not in kinds:
-        raise ExpressionError(f"unknown name '{name}'", start, len(name), did_you_mean(name, kinds))
+        alike = [word for word in kinds if ("." in word) == ("." in name)]
+        raise ExpressionError(f"unknown name '{name}'", start, len(name), did_you_mean(name, alike))
     if colon and form not in FORMATS:
         known = f"known: {' '.join(FORMATS)}"
         raise ExpressionError(f"unknown format '{form[:20]}'", start, length, known)

@@ -74,4 +74,13 @@ def unknown(kind: Kind) -> Typed:
 
 def literal(value: Scalar | None) -> Typed:
     """Return a constant as an expression."""
-    return Typed(pl.lit(value), kind_of_value(value), constant=value)
+    is_whole = isinstance(value, int) and not isinstance(value, bool) and is_usable(value)
+    expr = pl.lit(value, dtype=pl.Int64) if is_whole else pl.lit(value)
+    return Typed(expr, kind_of_value(value), constant=value)
+
+
+def is_among(expr: pl.Expr, values: list[Scalar]) -> pl.Expr:
+    """Return whether values are among constants of the same kind; numbers compare as float64."""
+    if kind_of_value(values[0]) is Kind.NUMBER:
+        return expr.cast(pl.Float64).is_in([float(value) for value in values])
+    return expr.is_in(values)

@@ -8,13 +8,13 @@ import polars as pl
 from analyze.engine.data import Tables
 from analyze.engine.model import RuleTest
 from analyze.engine.params import quantity_of
-from analyze.engine.per import Per, unit_column
+from analyze.engine.per import Per, written_table, written_unit_column
 from analyze.engine.problems import did_you_mean
 from analyze.engine.program import Program
 from analyze.engine.syntax import ExpressionError
 from analyze.engine.values import is_usable
 from analyze.engine.yaml_file import KeyPath
-from analyze.tables.catalogue import FORWARDS, TABLES, TRACE, Table
+from analyze.tables.catalogue import TABLES, TRACE, Table
 
 
 class InvalidTestError(Exception):
@@ -81,8 +81,8 @@ class WrittenTables(Tables):
         rows = self.table(table.name)
         if per.word == "trace":
             return pl.repeat(0, rows.height, dtype=pl.Int64, eager=True)
-        # A test that is judged per region writes the region's number as the forward.
-        return rows[unit_column(table, per) or "forward"]
+        column = written_unit_column(table, per)
+        return rows[column] if column in rows.columns else pl.Series(dtype=pl.Int64)
 
     def unit_table(self, per: Per) -> pl.DataFrame:  # noqa: ARG002 - a test has units of one kind
         """See :class:`Tables`."""
@@ -95,22 +95,54 @@ def write_tables(program: Program, test: RuleTest) -> WrittenTables:
     Raises:
         InvalidTestError: a row has an unknown column or a value of another kind.
     """
-    rows = _frame(test.rows or [], program.table, ("rows",))
+    rows = _frame(test.rows or [], written_table(program.table, program.per), ("rows",))
+    units = _units(program, test, rows)
+    _check_units_of_rows(program, test.rows or [], rows, units)
     facts = _frame([test.facts], TRACE, ("facts",)).row(0, named=True)
-    return WrittenTables(program.table, rows, units=_units(program, test, rows), facts=facts)
+    return WrittenTables(program.table, rows, units=units, facts=facts)
+
+
+def _check_units_of_rows(
+    program: Program,
+    written: Sequence[Mapping[str, Any]],
+    rows: pl.DataFrame,
+    units: pl.DataFrame,
+) -> None:
+    """Check that rows name units, and units that are written: else they are left out silently.
+
+    Raises:
+        InvalidTestError: no row names one, or one names a unit that is not written.
+    """
+    column = written_unit_column(program.table, program.per)
+    if program.per.word == "trace" or column not in rows.columns:
+        return
+    if rows.height and not any(column in row for row in written):
+        message = f"no row says which {program.per.words} it belongs to"
+        help_text = f"write '{column}: 0' in the rows; '{column}: null' for one outside any"
+        raise InvalidTestError(("rows",), message, help_text)
+    known = set(units["index"])
+    for index, unit in enumerate(rows[column]):
+        if unit is not None and unit not in known:
+            key = _units_key(program)
+            message = f"the row belongs to {column} {unit}, which is not among '{key}'"
+            help_text = f"write it there: {key}: [{{index: {unit}}}]"
+            raise InvalidTestError(("rows", index, column), message, help_text)
+
+
+def _units_key(program: Program) -> str:
+    return "forwards" if program.per.word == "trace" else program.per.unit_table.name
 
 
 def _units(program: Program, test: RuleTest, rows: pl.DataFrame) -> pl.DataFrame:
     """Return the units a test writes; else one for each that its rows name."""
-    table = program.per.table or FORWARDS
-    key = "steps" if program.per.word == "step" else "forwards"
-    written = test.steps if key == "steps" else test.forwards
+    table = program.per.unit_table
+    key = _units_key(program)
+    written = {"steps": test.steps, "calls": test.calls}.get(key, test.forwards)
     if written is not None:
         return _frame(written, table, (key,))
     if program.table.name == key:
         return rows
-    column = unit_column(program.table, program.per) or program.per.word
-    column = column if column in rows.columns else "forward"
+    column = written_unit_column(program.table, program.per)
     named = rows[column].drop_nulls().unique().sort() if column in rows.columns else [0]
     return _frame([{"index": index} for index in named], table, (key,))
 
@@ -133,9 +165,10 @@ def _frame(rows: Sequence[Mapping[str, Any]], table: Table, path: KeyPath) -> pl
 def _series(name: str, written: list[Any], table: Table, path: KeyPath) -> pl.Series:
     dtype = table.schema[name]
     values = [_value(value, dtype) for value in written]
-    for value in values:
+    for index, value in enumerate(values):
         if not _fits(value, dtype):
-            raise InvalidTestError(path, f"'{name}' cannot hold {value!r}")
+            place = (*path, name) if path == ("facts",) else (*path, index, name)
+            raise InvalidTestError(place, f"'{name}' cannot hold {value!r}")
     return pl.Series(name, values, dtype, strict=True)
 
 

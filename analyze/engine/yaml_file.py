@@ -4,13 +4,15 @@ YAML 1.2 without its traps: duplicate keys, keys that are not text, tags and mer
 problems, and aliases cannot grow the document beyond a budget.
 """
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import CollectionEndEvent, CollectionStartEvent
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from analyze.engine.problems import InvalidRulesError, Location, Problem
@@ -35,6 +37,8 @@ class Document:
     Attributes:
         file: path as it is shown.
         data: dicts, lists, text, numbers, booleans and null.
+        problems: what is wrong with single values; the rest of the data is usable.
+        grafts: the values that come from another place, with that place.
     """
 
     file: str
@@ -42,6 +46,30 @@ class Document:
     lines: list[str] = field(default_factory=list)
     values: dict[KeyPath, Node] = field(default_factory=dict)
     keys: dict[KeyPath, Node] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    grafts: Mapping[KeyPath, "Place"] = field(default_factory=dict)
+
+    def with_data(self, data: Any, grafts: Mapping[KeyPath, "Place"]) -> "Document":
+        """Return the document with changed data.
+
+        Args:
+            data: the new data.
+            grafts: where the values came from that this file does not hold at the same path.
+        """
+        return dataclasses.replace(self, data=data, grafts={**self.grafts, **grafts})
+
+    def origin(self, path: KeyPath) -> "Place":
+        """Return the place a value was written at."""
+        for length in range(len(path), 0, -1):
+            graft = self.grafts.get(path[:length])
+            if graft is not None:
+                return graft.document.origin((*graft.path, *path[length:]))
+        return Place(self.unchanged, path)
+
+    @property
+    def unchanged(self) -> "Document":
+        """The file as written."""
+        return dataclasses.replace(self, grafts={}) if self.grafts else self
 
     def locate(self, path: KeyPath, *, key: bool = False) -> Location:
         """Return the position of a value, or of its key; of the nearest one above if there is none.
@@ -50,6 +78,9 @@ class Document:
             path: keys and indexes from the top of the document.
             key: point at the key instead of the value.
         """
+        if self.grafts:
+            place = self.origin(path)
+            return place.document.locate(place.path, key=key)
         for length in range(len(path), -1, -1):
             nodes = self.keys if key and length == len(path) else self.values
             node = nodes.get(path[:length])
@@ -59,6 +90,9 @@ class Document:
 
     def locate_in(self, path: KeyPath, offset: int, length: int) -> Location:
         """Return the position of some characters inside a text value."""
+        if self.grafts:
+            place = self.origin(path)
+            return place.document.locate_in(place.path, offset, length)
         whole = self.locate(path)
         node = self.values.get(path)
         if not isinstance(node, ScalarNode) or not isinstance(node.value, str):
@@ -80,6 +114,14 @@ class Document:
         return Location(self.file, start.line + 1, start.column + 1, length, source)
 
 
+@dataclass(frozen=True)
+class Place:
+    """A value in a document."""
+
+    document: Document
+    path: KeyPath
+
+
 def read_yaml(path: Path, *, without: str | None = None) -> Document:
     """Read a YAML file.
 
@@ -91,6 +133,8 @@ def read_yaml(path: Path, *, without: str | None = None) -> Document:
         InvalidRulesError: the file cannot be read, is too large, or is not acceptable YAML.
     """
     file = str(path)
+    if path.exists() and not path.is_file():
+        raise InvalidRulesError([Problem(Location(file), "is not a regular file")])
     try:
         with path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
@@ -101,9 +145,14 @@ def read_yaml(path: Path, *, without: str | None = None) -> Document:
         raise InvalidRulesError([Problem(Location(file), "larger than 1 MB")])
     try:
         text = content.decode("utf-8-sig")
-        return parse_yaml(_blank_out(text, without) if without else text, file)
     except UnicodeDecodeError:
         raise InvalidRulesError([Problem(Location(file), "is not UTF-8 text")]) from None
+    if without:
+        try:
+            return parse_yaml(_blank_out(text, without), file)
+        except InvalidRulesError:
+            pass  # what is passed over may hold an anchor that the rest uses
+    return parse_yaml(text, file)
 
 
 def _blank_out(text: str, key: str) -> str:
@@ -112,22 +161,25 @@ def _blank_out(text: str, key: str) -> str:
     Whatever belongs to the value is indented, or an item of a list that starts in column one.
     """
     kept, inside = [], False
-    for line in text.splitlines(keepends=True):
-        if line[:1] not in (" ", "\t", "-", "#", "\r", "\n"):
+    for line in text.split("\n"):
+        if line[:1] not in ("", " ", "\t", "-", "#", "\r"):
             inside = line.startswith(f"{key}:")
-        kept.append("\n" if inside else line)
-    return "".join(kept)
+        kept.append("" if inside else line)
+    return "\n".join(kept)
 
 
 def parse_yaml(text: str, file: str) -> Document:
     """Parse YAML text; ``file`` is the name that problems show.
+
+    Returns:
+        The document; its ``problems`` are values that cannot be used, which are null in its data.
 
     Raises:
         InvalidRulesError: the text is not acceptable YAML.
     """
     document = Document(file, lines=text.splitlines())
     try:
-        node = YAML(typ="safe", pure=True).compose(text)
+        node = _compose(text)
     except RecursionError:
         raise InvalidRulesError([Problem(Location(file), "nested too deeply")]) from None
     except MarkedYAMLError as error:
@@ -138,8 +190,7 @@ def parse_yaml(text: str, file: str) -> Document:
     if node is not None:
         reader = _Reader(document)
         document.data = reader.read(node, ())
-        if reader.problems:
-            raise InvalidRulesError(reader.problems)
+        document.problems = reader.problems
     return document
 
 
@@ -149,12 +200,56 @@ def _syntax_problem(document: Document, error: MarkedYAMLError) -> Problem:
     if mark is None:
         return Problem(Location(document.file), message)
     source = document.lines[mark.line] if mark.line < len(document.lines) else ""
-    help_text = None
-    if "mapping values are not allowed" in message or "expected ',' or" in message:
-        help_text = "quote the text if it holds ': ', ', ' inside {...}, or brackets"
+    help_text = next((text for part, text in _SYNTAX_HELP if part in message), None)
     return Problem(
         Location(document.file, mark.line + 1, mark.column + 1, 1, source), message, help_text
     )
+
+
+def _compose(text: str) -> Node | None:
+    """Return the nodes of a YAML text.
+
+    libyaml reads it six times faster, but only most of YAML 1.2 (no ``::`` inside brackets, say);
+    what it refuses is read, or refused with a better message, in Python.
+    """
+    if text.isascii():
+        try:
+            # libyaml's composer recurses without a limit; its parser does not.
+            if _is_shallow(text):
+                fast: Node | None = YAML(typ="safe").compose(text)
+                return fast
+        except (YAMLError, ValueError, TypeError, AttributeError, LookupError):
+            pass
+    exact: Node | None = YAML(typ="safe", pure=True).compose(text)
+    return exact
+
+
+def _is_shallow(text: str) -> bool:
+    depth = 0
+    for event in YAML(typ="safe").parse(text):
+        if isinstance(event, CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            return False
+    return True
+
+
+_SYNTAX_HELP = (
+    (
+        "mapping values are not allowed",
+        "quote a text that holds ': '; indent keys of one mapping alike; give every key its colon",
+    ),
+    ("expected ',' or", "quote the text if it holds ', ' inside {...}, or brackets"),
+    ("could not find expected ':'", "a key is followed by a colon and a space"),
+    ("'\\t' that cannot start any token", "indent with spaces, not with tabs"),
+    ("that cannot start any token", "quote a text that starts with this character"),
+    ("found another document", "one file holds one rule; remove the '---' line"),
+    ("expected <block end>", "indent the keys of one mapping, and the items of a list, alike"),
+    ("undefined alias", "quote a text that starts with '*'"),
+)
+"""What to do, by a part of the parser's message."""
 
 
 class _TooLargeError(Exception):
@@ -174,8 +269,7 @@ class _Reader:
             return self._value(node, path)
         except _TooLargeError as error:
             where = self._document.locate(())
-            self.problems = [Problem(where, str(error))]
-            return None
+            raise InvalidRulesError([Problem(where, str(error))]) from None
 
     def _value(self, node: Node, path: KeyPath) -> Any:
         self._budget -= 1

@@ -156,4 +156,4 @@ class _Rules(_Model):
 @cache
 def _rules() -> _Rules:
     text = files("analyze.kernels").joinpath("names.yaml").read_text(encoding="utf-8")
-    return _Rules.model_validate(YAML(typ="safe", pure=True).load(text))
+    return _Rules.model_validate(YAML(typ="safe").load(text))

@@ -24,7 +24,7 @@ def columns_as_text(tables: Sequence[Table], *, details: bool) -> str:
         grid = _grid("column", "type", "unit", "meaning")
         for column in table.columns:
             grid.add_row(
-                Text(column.name), _type_name(column), Text(column.unit), Text(_meaning(column))
+                Text(column.name), type_name(column), Text(column.unit), Text(_meaning(column))
             )
         console.print(grid)
     return rendered(console)
@@ -39,7 +39,7 @@ def columns_as_json(tables: Sequence[Table]) -> str:
             "columns": [
                 {
                     "name": column.name,
-                    "type": _type_name(column),
+                    "type": type_name(column),
                     "unit": column.unit or None,
                     "meaning": column.meaning,
                     "values": list(column.values) or None,
@@ -60,7 +60,8 @@ def _grid(*headings: str) -> TextTable:
     return grid
 
 
-def _type_name(column: Column) -> str:
+def type_name(column: Column) -> str:
+    """Return the type of a column's values in a word."""
     names = {"String": "text", "Int64": "integer", "Float64": "number", "Boolean": "true/false"}
     return names[column.dtype.__name__]
 

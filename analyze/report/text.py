@@ -33,7 +33,7 @@ def render_report(report: TraceReport, *, verbose: bool = False, color: bool = F
     top_level = [finding for finding in report.findings if finding.explained_by is None]
     for finding in top_level:
         console.print()
-        _print_finding(console, finding, verbose=verbose)
+        print_finding(console, finding, verbose=verbose)
     _print_unanswered(console, report)
     if verbose and report.passed:
         passed = ", ".join(map(_passed, report.passed))
@@ -56,12 +56,16 @@ def closing_line(report: TraceReport) -> str:
         f"{benign} benign",
         f"{len(report.not_applicable)} not applicable",
     ]
+    ignored = sum(rule.findings for rule in report.ignored)
+    if ignored:
+        tally.append(f"{ignored} ignored")
     if report.errors:
         tally.append(counted(len(report.errors), "rule") + " failed")
     return ", ".join(tally)
 
 
-def _print_finding(console: Console, finding: Finding, *, verbose: bool) -> None:
+def print_finding(console: Console, finding: Finding, *, verbose: bool) -> None:
+    """Print one finding: what was expected, observed and is to do, with its evidence."""
     heading = Text()
     style = _STYLES[finding.severity]
     state = finding.severity if finding.state == "mismatch" else finding.state
@@ -161,11 +165,16 @@ def _number(column: str, value: float) -> str:
 
 
 def _print_unanswered(console: Console, report: TraceReport) -> None:
-    if report.not_applicable or report.errors:
+    if report.not_applicable or report.errors or report.ignored:
         console.print()
     reasons: dict[str, list[str]] = {}
     for rule in report.not_applicable:
         reasons.setdefault(rule.reason, []).append(f"{rule.code} {rule.name}")
     pairs = [("not applicable", f"{', '.join(rules)}: {why}") for why, rules in reasons.items()]
+    pairs += [
+        ("ignored", f"{rule.code} {rule.name} ({rule.findings}): {rule.reason}")
+        for rule in report.ignored
+        if rule.findings
+    ]
     pairs += [("failed", f"{rule.code} {rule.name}: {rule.message}") for rule in report.errors]
     print_pairs(console, ((label, printable(sentence)) for label, sentence in pairs))

@@ -7,12 +7,13 @@ import polars as pl
 
 from analyze.errors import NothingToCheckError
 from analyze.tables import catalogue
+from analyze.tables.calls import build_calls, find_calls
 from analyze.tables.clock import Clock, set_clock
 from analyze.tables.facts import build_facts
 from analyze.tables.header import Header, read_header
 from analyze.tables.regions import build_regions
 from analyze.tables.trace_row import build_trace_row
-from analyze.tables.unit_rows import unit_rows
+from analyze.tables.unit_rows import UnitWork, unit_rows, work_in
 from analyze.trace.reader import (
     Progress,
     TraceEvents,
@@ -98,7 +99,7 @@ class Trace:
         match name:
             case "gpu_ops" | "ops" | "api_calls":
                 frame: pl.DataFrame = getattr(self.facts, name)
-            case "regions" | "forwards" | "steps":
+            case "regions" | "forwards" | "steps" | "calls":
                 frame = getattr(self, name)
             case _:
                 frame = build_trace_row(self)
@@ -119,6 +120,16 @@ class Trace:
         """The ProfilerSteps with their amounts; times in nanoseconds."""
         rows = unit_rows(self.facts.steps, "step", self.facts)
         return rows.with_columns(first=pl.int_range(pl.len()) == 0)
+
+    @cached_property
+    def work_of_calls(self) -> UnitWork:
+        """The attention calls and what was launched in them."""
+        return work_in(find_calls(self.facts.ops), self.facts)
+
+    @cached_property
+    def calls(self) -> pl.DataFrame:
+        """The attention calls with their amounts; times in nanoseconds."""
+        return build_calls(self.work_of_calls)
 
 
 def load_trace(

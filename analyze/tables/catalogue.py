@@ -23,6 +23,10 @@ class Need(Enum):
     DEVICE_PROPERTIES = "the file holds no usable device properties"
     OCCUPANCY = "the profiler reported no occupancy (AMD, or torch before 1.9)"
     STEPS = "no ProfilerStep was recorded: give the profiler a schedule and call step()"
+    CALLS = (
+        "no attention call was recorded: there is neither an SDPA op nor one of flash-attn,"
+        " xformers or flex_attention"
+    )
 
 
 @dataclass(frozen=True)
@@ -147,6 +151,22 @@ GPU_OPS = Table(
             "Time the device had nothing to do before it; null for the first work",
             "us",
         ),
+        Column(
+            "gap_cause",
+            _TEXT,
+            "Why there is a gap before it. host: it was launched only after the device had run dry;"
+            " sync: the same, and its thread was in a blocking call then; profiler: the same, and"
+            " the profiler's overhead fills most of the gap; device: it had been launched before;"
+            " outside: it is the first work of its forward, or in none; none: there is no gap",
+            needs=Need.LAUNCHES,
+            values=("host", "sync", "profiler", "device", "outside", "none"),
+        ),
+        Column(
+            "crosses_earlier",
+            _FLAG,
+            "It starts inside earlier work of its stream and ends after it; viewers nest slices,"
+            " and drop it",
+        ),
         Column("blocks", _INT, "Blocks in the grid"),
         Column("threads_per_block", _INT, "Threads in a block"),
         Column("registers_per_thread", _INT, "Registers a thread was given"),
@@ -191,7 +211,12 @@ GPU_OPS = Table(
             Need.LAUNCHES,
         ),
         Column("op", _TEXT, "Innermost op around the launch", needs=Need.OPS),
-        Column("op_chain", _TEXT, "Ops around the launch, root to leaf, joined by ' > '"),
+        Column(
+            "op_chain",
+            _TEXT,
+            "Ops around the launch, root to leaf, joined by ' > '",
+            needs=Need.OPS,
+        ),
         Column("root_op", _TEXT, "Outermost op around the launch", needs=Need.OPS),
         Column("op_dtype", _TEXT, "dtype of the op's inputs", needs=Need.SHAPES, values=DTYPES),
         Column(
@@ -237,6 +262,12 @@ OPS = Table(
             "0 for the first op of this name in the trace, then 1, 2, ...; an op inside one of its"
             " own name counts as that one",
         ),
+        Column(
+            "by_hand",
+            _INT,
+            "Number of the attention written out as ops (bmm, softmax, bmm on one thread) that it"
+            " is part of; null outside any",
+        ),
         Column("pid", _TEXT, "Process"),
         Column("tid", _TEXT, "Thread"),
         Column("dtype", _TEXT, "dtype of its inputs", needs=Need.SHAPES, values=DTYPES),
@@ -265,7 +296,7 @@ API_CALLS = Table(
         Column("is_sync", _FLAG, "It returns only when the GPU has caught up"),
         Column("blocking", _FLAG, "It made the host wait: a sync, or a copy of pageable memory"),
         Column("op", _TEXT, "Innermost op around it", needs=Need.OPS),
-        Column("op_chain", _TEXT, "Ops around it, root to leaf, joined by ' > '"),
+        Column("op_chain", _TEXT, "Ops around it, root to leaf, joined by ' > '", needs=Need.OPS),
         _SOURCE,
         _REGION,
         _FORWARD,
@@ -318,6 +349,49 @@ STEPS = Table(
     (*_UNIT, Column("first", _FLAG, "The first recorded step, with its warm-up effects")),
     needs=Need.STEPS,
 )
+BACKENDS = (
+    "math", "efficient", "flash", "cudnn", "overrideable", "flash_attn", "xformers", "flex",
+    "other",
+)  # fmt: skip
+"""Implementations of attention; ``flash_attn`` is the package, ``flash`` is torch's own."""
+
+CALLS = Table(
+    "calls",
+    "One forward call of an attention op, the outermost of its thread",
+    (
+        *_UNIT,
+        Column("name", _TEXT, "Name of the op"),
+        Column(
+            "backend",
+            _TEXT,
+            "What computed it, from the ops inside it; null where none tells",
+            values=BACKENDS,
+        ),
+        Column("shapes", _TEXT, "Shapes of its query, key and value, as JSON", needs=Need.SHAPES),
+        Column("dtype", _TEXT, "dtype of its inputs", needs=Need.SHAPES, values=DTYPES),
+        Column(
+            "causal",
+            _FLAG,
+            "It was asked for a causal mask; a mask given as a tensor does not count; recorded"
+            " since torch 2.1",
+            needs=Need.SHAPES,
+        ),
+        Column(
+            "tflops",
+            _FLOAT,
+            "Both matrix products of the forward, half of them if causal, over gpu_busy_us; null"
+            " where their size is not known",
+            "TFLOP/s",
+            Need.GPU,
+        ),
+        Column("op_chain", _TEXT, "Ops from the root to this one, joined by ' > '"),
+        _SOURCE,
+        _REGION,
+        _FORWARD,
+        _STEP,
+    ),
+    needs=Need.CALLS,
+)
 
 TRACE = Table(
     "trace",
@@ -337,11 +411,17 @@ TRACE = Table(
         Column("has_shapes", _FLAG, "Input shapes and dtypes were recorded"),
         Column("has_stacks", _FLAG, "Python stacks were recorded"),
         Column("has_memory", _FLAG, "Memory events were recorded"),
+        Column("gpu_ops", _INT, "Kernels, copies and sets recorded"),
         Column("linked_share", _FLOAT, "Share of the GPU ops whose launch is in the file"),
-        Column("unlinked_gpu_us", _FLOAT, "GPU time of the others, summed", "us"),
+        Column("unlinked_gpu_ops", _INT, "GPU ops whose launch is not in the file"),
+        Column("early_gpu_ops", _INT, "Of these: they started before the first launch in the file"),
+        Column("unlinked_gpu_us", _FLOAT, "GPU time of the unlinked, summed", "us"),
+        Column("launches", _INT, "Kernel and graph launches recorded"),
+        Column("lost_launches", _INT, "Of these: launches whose GPU work is not in the file"),
         Column("half_kernels", _INT, "Kernels whose name says that they multiply bf16 or fp16"),
         Column("steps", _INT, "ProfilerSteps recorded"),
         Column("forward_is", _TEXT, "What a forward is: an annotation, ProfilerStep or trace"),
+        Column("forwards", _INT, "Forwards recorded"),
         Column("cpu_us", _FLOAT, "From the first event to the last end", "us"),
         Column("gpu_busy_us", _FLOAT, "GPU busy time: union on each device, added up", "us"),
         Column("gpu_span_us", _FLOAT, "First start to last end on each device, added up", "us"),
@@ -376,6 +456,7 @@ _ALL = (
     REGIONS,
     FORWARDS,
     STEPS,
+    CALLS,
     TRACE,
 )
 

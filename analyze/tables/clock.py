@@ -1,4 +1,4 @@
-"""One clock for a trace: thread lanes, plausible times, and a common start."""
+"""One clock for a trace: plausible times, and a common start."""
 
 from dataclasses import dataclass, field
 
@@ -6,8 +6,10 @@ import polars as pl
 
 from analyze.trace.reader import TraceEvents
 
-_TIMED = ("ops", "annotations", "frames", "api_calls", "gpu_ops", "memory", "other")
-_LANED = ("ops", "annotations", "frames", "api_calls", "memory")
+_TIMED = (
+    "ops", "attention_inputs", "annotations", "frames", "api_calls", "gpu_ops", "memory", "other",
+)  # fmt: skip
+_NAMED_THREADS = ("ops", "annotations", "api_calls")
 
 MAX_DURATION_NS = 366 * 24 * 3600 * 10**9
 """A longer event is an overflow of some clock, not a duration (durations of centuries occur)."""
@@ -38,14 +40,12 @@ class Clock:
 
     Attributes:
         frames: the family frames with ``start_ns`` relative to ``origin_ns``, implausible durations
-            null, and a ``lane`` (UInt32, one number for each (pid, tid)) on host events.
-        lanes: ``lane``, ``pid``, ``tid``.
+            null, and ``pid`` and ``tid`` of ops, annotations and API calls.
         origin_ns: the start of the trace in the file's own time.
         report: what was wrong.
     """
 
     frames: dict[str, pl.DataFrame]
-    lanes: pl.DataFrame
     origin_ns: int
     report: TimeReport = field(default_factory=TimeReport)
 
@@ -60,25 +60,15 @@ def set_clock(events: TraceEvents) -> Clock:
     for name in _TIMED:
         frames[name] = _plausible(frames[name], report)
     frames["gpu_ops"] = _without_zero_starts(frames, report)
-    lanes = _lanes(frames)
     origin_ns = _origin(frames)
     for name in _TIMED:
         frames[name] = frames[name].with_columns(start_ns=pl.col("start_ns") - origin_ns)
-    for name in _LANED:
-        frames[name] = frames[name].with_columns(lane=_lane_of_each(frames[name], lanes))
-    frames["frames"] = frames["frames"].drop("pid", "tid")
-    return Clock(frames, lanes, origin_ns, report)
-
-
-def _lane_of_each(frame: pl.DataFrame, lanes: pl.DataFrame) -> pl.Series:
-    threads = frame.select("pid", "tid")
-    if _is_one_thread(threads):
-        own = lanes.join(threads.head(1), on=["pid", "tid"], nulls_equal=True)["lane"]
-        return pl.repeat(own[0], frame.height, dtype=pl.UInt32, eager=True)
-    joined = threads.join(
-        lanes, on=["pid", "tid"], how="left", nulls_equal=True, maintain_order="left"
-    )
-    return joined["lane"]
+    for name in _NAMED_THREADS:
+        lane = frames[name]["lane"]
+        frames[name] = frames[name].with_columns(
+            pid=events.threads["pid"].gather(lane), tid=events.threads["tid"].gather(lane)
+        )
+    return Clock(frames, origin_ns, report)
 
 
 def _plausible(frame: pl.DataFrame, report: TimeReport) -> pl.DataFrame:
@@ -113,17 +103,3 @@ def _without_zero_starts(frames: dict[str, pl.DataFrame], report: TimeReport) ->
 def _origin(frames: dict[str, pl.DataFrame]) -> int:
     starts = [frames[name]["start_ns"].min() for name in _TIMED]
     return min((start for start in starts if isinstance(start, int)), default=0)
-
-
-def _lanes(frames: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    threads = [_threads(frames[name].select("pid", "tid")) for name in _LANED]
-    return pl.concat(threads).unique(maintain_order=True).with_row_index("lane")
-
-
-def _threads(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.head(1) if _is_one_thread(rows) else rows.unique()
-
-
-def _is_one_thread(rows: pl.DataFrame) -> bool:
-    """Whether all rows are of one thread; cheaper than finding the distinct ones."""
-    return rows.height > 0 and all(column.eq_missing(column[0]).all() for column in rows)

@@ -4,9 +4,6 @@
 complex other; null is unknown.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import orjson
 import polars as pl
 
@@ -42,33 +39,18 @@ def _dtype(name: str) -> str:
     return next((dtype for prefix, dtype in _BY_PREFIX if name.startswith(prefix)), "other")
 
 
-def input_dtypes(inputs: pl.Series) -> pl.Series:
-    """Map the recorded inputs of ops to dtypes; null where none was recorded.
+def input_dtypes(types: pl.Series) -> pl.Series:
+    """Map what was recorded of ops' input types to dtypes; null where nothing was.
 
     Args:
-        inputs: the column ``inputs`` of the ``ops`` family: JSON objects of Kineto's arguments.
+        types: Kineto's argument ``Input type`` as JSON text.
     """
-    return _map_distinct(inputs, _dtype_of)
+    distinct = types.drop_nulls().unique()
+    dtypes = [_dtype_of(orjson.loads(text)) for text in distinct]
+    return types.replace_strict(distinct, dtypes, default=None, return_dtype=pl.String)
 
 
-def input_shapes(inputs: pl.Series) -> pl.Series:
-    """Map the recorded inputs of ops to their shapes as JSON text; null where none was recorded."""
-    return _map_distinct(inputs, _shapes_of)
-
-
-def _map_distinct(inputs: pl.Series, get: Callable[[dict[str, Any]], str | None]) -> pl.Series:
-    distinct = inputs.drop_nulls().unique()
-    values = [get(orjson.loads(text)) for text in distinct]
-    return inputs.replace_strict(distinct, values, default=None, return_dtype=pl.String)
-
-
-def _dtype_of(inputs: dict[str, Any]) -> str | None:
-    types = inputs.get("Input type")
+def _dtype_of(types: object) -> str | None:
     if not isinstance(types, list):
         return None
     return input_dtype([name for name in types if isinstance(name, str)])
-
-
-def _shapes_of(inputs: dict[str, Any]) -> str | None:
-    shapes = inputs.get("Input Dims", inputs.get("Input dims"))
-    return orjson.dumps(shapes).decode() if isinstance(shapes, list) else None

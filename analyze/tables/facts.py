@@ -5,11 +5,14 @@ from dataclasses import dataclass
 import polars as pl
 
 from analyze.tables.api import build_api_calls
+from analyze.tables.by_hand import attention_by_hand
 from analyze.tables.clock import Clock
 from analyze.tables.gpu import build_gpu_ops
 from analyze.tables.header import Header
 from analyze.tables.host import STEP_PREFIX, Host, build_host
+from analyze.tables.idle import gap_causes
 from analyze.tables.ops import build_ops
+from analyze.tables.overlaps import crosses_earlier
 from analyze.tables.sources import nest_user_frames, sources_at, user_lines
 from analyze.tables.units import WHOLE_TRACE, Units, find_forwards, find_steps
 
@@ -24,6 +27,8 @@ class Facts:
     gpu_ops: pl.DataFrame
     ops: pl.DataFrame
     api_calls: pl.DataFrame
+    attention_inputs: pl.DataFrame
+    """Scalar inputs of attention ops: ``name``, ``lane``, ``start_ns``, ``concrete_inputs``."""
     host_ops: int
     """CPU ops in the file, with those that torch's tables leave out or merge."""
     step_names: int
@@ -53,9 +58,14 @@ def build_facts(clock: Clock, header: Header, forward: str | None) -> Facts:
     gpu_ops = build_gpu_ops(frames.pop("gpu_ops"), calls, host, header)
     gpu_ops = _add_launch_columns(gpu_ops, calls, host, forwards)
     calls = _add_caused_work(calls, gpu_ops, host)
+    gpu_ops = gpu_ops.with_columns(
+        gap_cause=gap_causes(gpu_ops, calls, frames["other"]),
+        crosses_earlier=crosses_earlier(gpu_ops),
+    )
     ops = build_ops(host, gpu_ops, calls)
-    ops = _add_units(ops, steps, forwards)
-    return Facts(host, steps, forwards, gpu_ops, ops, calls, host_ops, step_names)
+    ops = _add_units(ops, steps, forwards).with_columns(by_hand=attention_by_hand(ops))
+    inputs = frames.pop("attention_inputs")
+    return Facts(host, steps, forwards, gpu_ops, ops, calls, inputs, host_ops, step_names)
 
 
 def _add_sources(frames: dict[str, pl.DataFrame]) -> None:

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import polars as pl
-
 from analyze.kernels.device import DeviceLimits
 from analyze.trace.reader import TraceEvents
 
@@ -104,13 +102,13 @@ def _variant(metadata: Mapping[str, Any]) -> str | None:
 
 def _producer(events: TraceEvents) -> str:
     """Name the newest feature present; the file does not carry torch's version."""
-    ops, metadata = events.frames["ops"], events.metadata
+    metadata = events.metadata
     categories = {category for _, category in events.counts.categories}
     features = (
         ("graph node ids or host name (torch >= 2.12)", "host_name" in metadata),
         ("trace_id (torch >= 2.6)", "trace_id" in metadata),
         ("baseTimeNanoseconds (torch >= 2.4)", "baseTimeNanoseconds" in metadata),
-        ("Concrete Inputs (torch >= 2.1)", _has_input(ops, "Concrete Inputs")),
+        ("Concrete Inputs (torch >= 2.1)", events.counts.concrete_inputs),
         ("category ac2g (torch >= 2.0)", "ac2g" in categories),
         ("category async_cpu_to_gpu (torch 1.13)", "async_cpu_to_gpu" in categories),
         ("category kernel (torch >= 1.13)", "kernel" in categories),
@@ -118,10 +116,6 @@ def _producer(events: TraceEvents) -> str:
         ("category Operator (torch 1.8 or 1.9)", "Operator" in categories),
     )
     return next((name for name, present in features if present), "unknown")
-
-
-def _has_input(ops: pl.DataFrame, argument: str) -> bool:
-    return bool(ops["inputs"].str.contains(f'"{argument}"', literal=True).any())
 
 
 def _integer(value: object) -> int | None:

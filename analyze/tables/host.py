@@ -5,10 +5,11 @@ whose only child has its own name absorbs that child (torch 2.13, torch/autograd
 """
 
 from dataclasses import dataclass
+from operator import itemgetter
 
 import polars as pl
 
-from analyze.tables.dtypes import input_dtypes, input_shapes
+from analyze.tables.dtypes import input_dtypes
 from analyze.tables.nesting import Forest, nest
 
 BOOKKEEPING_OPS = (
@@ -20,8 +21,6 @@ BOOKKEEPING_OPS = (
     "aten::_version",
 )
 """Ops that torch's own tables leave out."""
-
-_UNUSED = ("call_stack", "record_function_id")
 
 STEP_PREFIX = "ProfilerStep#"
 CHAIN_SEPARATOR = " > "
@@ -75,28 +74,42 @@ def _intervals(ops: pl.DataFrame, annotations: pl.DataFrame) -> pl.DataFrame:
     is_bookkeeping = pl.col("name").is_in(BOOKKEEPING_OPS)
     both = pl.concat(
         [
-            ops.drop(_UNUSED).filter(~is_bookkeeping).with_columns(is_op=pl.lit(value=True)),
-            annotations.drop(_UNUSED).with_columns(is_op=pl.lit(value=False)),
+            ops.drop("call_stack", "extra")
+            .filter(~is_bookkeeping)
+            .with_columns(is_op=pl.lit(value=True)),
+            annotations.drop("call_stack", "extra").with_columns(is_op=pl.lit(value=False)),
         ]
     )
-    return both.with_columns(
-        is_op=pl.col("is_op") & ~pl.col("name").str.starts_with(STEP_PREFIX),
-        end_ns=pl.col("start_ns") + pl.col("dur_ns"),
-        dtype=input_dtypes(both["inputs"]),
-        shapes=input_shapes(both["inputs"]),
-    ).drop_nulls(["start_ns", "end_ns"])
+    return (
+        both.with_columns(
+            is_op=pl.col("is_op") & ~pl.col("name").str.starts_with(STEP_PREFIX),
+            end_ns=pl.col("start_ns") + pl.col("dur_ns"),
+            dtype=input_dtypes(both["input_types"]),
+            shapes=pl.when(pl.col("input_shapes").str.starts_with("[")).then("input_shapes"),
+        )
+        .drop("input_types", "input_shapes")
+        .drop_nulls(["start_ns", "end_ns"])
+    )
+
+
+_Inherited = tuple[int | None, int | None, int | None, int, int, int, int]
+"""What a node passes on to the nodes below it, by the names of ``_INHERITED``; texts as codes.
+
+A plain tuple, because there is one for each of millions of nodes.
+"""
+_INHERITED = ("op_row", "root_row", "region_row", "depth", "chain", "phase", "root_dtype")
+_NOTHING: _Inherited = (None, None, None, 0, 0, _OTHER, _NO_DTYPE)
 
 
 def _inherit(nodes: pl.DataFrame) -> list[pl.Series]:
     """Pass facts from parents to children, top down."""
     walk = _TopDown(nodes)
-    for row in range(nodes.height):
-        walk.visit(row)
+    walk.visit_all()
     return walk.columns()
 
 
 class _TopDown:
-    """One pass over the nodes, parents first, that fills one list per inherited fact.
+    """One pass over the nodes, parents first, that finds what each inherits.
 
     Names and dtypes are handled as codes: a trace has few of them, and many nodes.
     """
@@ -104,82 +117,69 @@ class _TopDown:
     def __init__(self, nodes: pl.DataFrame) -> None:
         self._name_texts, self._names = _codes(nodes["name"].fill_null(""))
         self._dtype_texts, self._dtypes = _codes(nodes["dtype"].fill_null(""))
-        self._starts_backward = [name.startswith(_BACKWARD_PREFIX) for name in self._name_texts]
-        self._is_optimizer = [name.startswith(_OPTIMIZER_PREFIX) for name in self._name_texts]
         self._parents: list[int | None] = nodes["parent"].to_list()
         self._is_op: list[bool] = nodes["is_op"].to_list()
-        self._backward: list[bool] = (nodes["forward_thread"] > 0).fill_null(value=False).to_list()
+        self._is_backward: list[bool] = (
+            nodes.select(
+                (pl.col("forward_thread") > 0).fill_null(value=False)
+                | pl.col("name").str.starts_with(_BACKWARD_PREFIX).fill_null(value=False)
+            )
+            .to_series()
+            .to_list()
+        )
+        self._is_optimizer = [name.startswith(_OPTIMIZER_PREFIX) for name in self._name_texts]
         self._children = _count_children(self._parents)
-        rows = nodes.height
         self._merged_into: dict[int, int] = {}
-        self._op_row: list[int | None] = [None] * rows
-        self._root_row: list[int | None] = [None] * rows
-        self._region_row: list[int | None] = [None] * rows
-        self._depth = [0] * rows
-        self._chain = [0] * rows
-        self._phase = [_OTHER] * rows
-        self._root_dtype = [_NO_DTYPE] * rows
+        self._inherited: list[_Inherited] = []
         self._chain_codes: dict[tuple[int, int], int] = {}
         self._chain_texts = [""]
 
-    def visit(self, row: int) -> None:
-        above = self._parents[row]
-        parent = None if above is None else self._merged_into.get(above, above)
-        self._parents[row] = parent
-        if parent is not None:
-            self._inherit_from(parent, row)
-            if self._is_only_namesake(parent, row):
-                self._merge(parent, row)
-                return
-        if self._is_op[row]:
-            self._enter_op(row)
-        else:
-            self._enter_annotation(row)
+    def visit_all(self) -> None:
+        parents, merged_into, inherited = self._parents, self._merged_into, self._inherited
+        for row, is_op in enumerate(self._is_op):
+            above = parents[row]
+            if above is None:
+                from_above = _NOTHING
+            else:
+                parent = parents[row] = merged_into.get(above, above)
+                from_above = inherited[parent]
+                if self._children[parent] == 1 and self._is_namesake(parent, row):
+                    self._merge(parent, row)
+                    inherited.append(from_above)
+                    continue
+            enter = self._enter_op if is_op else self._enter_annotation
+            inherited.append(enter(row, from_above))
 
-    def _inherit_from(self, parent: int, row: int) -> None:
-        self._op_row[row] = self._op_row[parent]
-        self._root_row[row] = self._root_row[parent]
-        self._region_row[row] = self._region_row[parent]
-        self._depth[row] = self._depth[parent]
-        self._chain[row] = self._chain[parent]
-        self._phase[row] = self._phase[parent]
-        self._root_dtype[row] = self._root_dtype[parent]
-
-    def _is_only_namesake(self, parent: int, row: int) -> bool:
-        return (
-            self._children[parent] == 1
-            and self._names[parent] == self._names[row]
-            and self._is_op[parent] == self._is_op[row]
-        )
+    def _is_namesake(self, parent: int, row: int) -> bool:
+        return self._names[parent] == self._names[row] and self._is_op[parent] == self._is_op[row]
 
     def _merge(self, parent: int, row: int) -> None:
         self._merged_into[row] = parent
         self._children[parent] = self._children[row]
 
-    def _enter_op(self, row: int) -> None:
+    def _enter_op(self, row: int, above: _Inherited) -> _Inherited:
+        op_row, root_row, region_row, depth, chain, phase, root_dtype = above
         name = self._names[row]
-        if self._op_row[row] is not None:
-            self._depth[row] += 1
-        self._op_row[row] = row
-        if self._root_row[row] is None:
-            self._root_row[row] = row
-        self._chain[row] = self._extend_chain(self._chain[row], name)
-        if not self._dtype_texts[self._root_dtype[row]]:
-            self._root_dtype[row] = self._dtypes[row]
-        if self._backward[row] or self._starts_backward[name]:
-            self._phase[row] = _BACKWARD
-        elif self._phase[row] == _OTHER:
-            self._phase[row] = _FORWARD
+        if op_row is not None:
+            depth += 1
+        if root_row is None:
+            root_row = row
+        if root_dtype == _NO_DTYPE:
+            root_dtype = self._dtypes[row]
+        if self._is_backward[row]:
+            phase = _BACKWARD
+        elif phase == _OTHER:
+            phase = _FORWARD
+        chain = self._chain_codes.get((chain, name)) or self._extend_chain(chain, name)
+        return row, root_row, region_row, depth, chain, phase, root_dtype
 
-    def _enter_annotation(self, row: int) -> None:
-        self._region_row[row] = row
+    def _enter_annotation(self, row: int, above: _Inherited) -> _Inherited:
+        op_row, root_row, _, depth, chain, phase, root_dtype = above
         if self._is_optimizer[self._names[row]]:
-            self._phase[row] = _OPTIMIZER
+            phase = _OPTIMIZER
+        return op_row, root_row, row, depth, chain, phase, root_dtype
 
     def _extend_chain(self, chain: int, name: int) -> int:
-        code = self._chain_codes.get((chain, name))
-        if code is not None:
-            return code
         if len(self._chain_texts) >= MAX_CHAINS:
             return chain
         above, leaf = self._chain_texts[chain], self._name_texts[name]
@@ -191,18 +191,19 @@ class _TopDown:
         return code
 
     def columns(self) -> list[pl.Series]:
-        rows = pl.int_range(len(self._chain), dtype=pl.UInt32, eager=True)
+        rows = pl.int_range(len(self._inherited), dtype=pl.UInt32, eager=True)
         merged = pl.Series(list(self._merged_into), dtype=pl.UInt32)
+        facts = {
+            name: pl.Series(name, list(map(itemgetter(place), self._inherited)), dtype=pl.UInt32)
+            for place, name in enumerate(_INHERITED)
+        }
         return [
             rows.is_in(merged).alias("absorbed"),
             pl.Series("parent", self._parents, dtype=pl.UInt32),
-            pl.Series("op_row", self._op_row, dtype=pl.UInt32),
-            pl.Series("root_row", self._root_row, dtype=pl.UInt32),
-            pl.Series("region_row", self._region_row, dtype=pl.UInt32),
-            pl.Series("depth", self._depth, dtype=pl.UInt32),
-            _spelt_out("op_chain", self._chain_texts, self._chain),
-            _spelt_out("phase", list(_PHASES), self._phase),
-            _spelt_out("root_dtype", self._dtype_texts, self._root_dtype),
+            *(facts[name] for name in ("op_row", "root_row", "region_row", "depth")),
+            _spelt_out("op_chain", self._chain_texts, facts["chain"]),
+            _spelt_out("phase", list(_PHASES), facts["phase"]),
+            _spelt_out("root_dtype", self._dtype_texts, facts["root_dtype"]),
         ]
 
 
@@ -233,10 +234,10 @@ def _codes(texts: pl.Series) -> tuple[list[str], list[int]]:
     return distinct.to_list(), texts.replace_strict(distinct, codes).to_list()
 
 
-def _spelt_out(name: str, texts: list[str], codes: list[int]) -> pl.Series:
+def _spelt_out(name: str, texts: list[str], codes: pl.Series) -> pl.Series:
     """Turn codes back into texts; the empty text is null."""
     spelt = [text or None for text in texts]
-    return pl.Series(name, spelt, dtype=pl.String).gather(pl.Series(codes, dtype=pl.UInt32))
+    return pl.Series(name, spelt, dtype=pl.String).gather(codes)
 
 
 def _count_children(parents: list[int | None]) -> list[int]:

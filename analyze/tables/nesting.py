@@ -73,18 +73,16 @@ def nest(intervals: pl.DataFrame) -> Forest:
 
 
 def _parents(lanes: list[int], starts: list[int], ends: list[int]) -> list[int | None]:
+    """Try the interval before each, then that one's ancestors: no other can be around it."""
     parents: list[int | None] = []
-    open_intervals: list[int] = []
-    lane_of_stack: int | None = None
+    lane_before: int | None = None
     for row, (lane, start, end) in enumerate(zip(lanes, starts, ends, strict=True)):
-        if lane != lane_of_stack:
-            open_intervals.clear()
-            lane_of_stack = lane
-        while open_intervals:
-            enclosing_end = ends[open_intervals[-1]]
+        parent = row - 1 if lane == lane_before else None
+        while parent is not None:
+            enclosing_end = ends[parent]
             if enclosing_end > start and end <= enclosing_end + ROUNDING_NS:
                 break
-            open_intervals.pop()
-        parents.append(open_intervals[-1] if open_intervals else None)
-        open_intervals.append(row)
+            parent = parents[parent]
+        parents.append(parent)
+        lane_before = lane
     return parents

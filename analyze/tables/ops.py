@@ -92,7 +92,7 @@ def _device_times(nodes: pl.DataFrame, gpu_ops: pl.DataFrame) -> tuple[pl.DataFr
     parents: list[int | None] = nodes["parent"].to_list()
     for row in range(nodes.height - 1, -1, -1):
         parent = parents[row]
-        if parent is not None:
+        if parent is not None and total_ops[row]:
             total_ns[parent] += total_ns[row]
             total_ops[parent] += total_ops[row]
     total = pl.DataFrame(

@@ -21,6 +21,7 @@ def build_trace_row(trace: "Trace") -> pl.DataFrame:
     gpu_ops, calls, ops = facts.gpu_ops, facts.api_calls, facts.ops
     device = busiest_device(trace)
     unlinked = gpu_ops.filter(~pl.col("linked"))
+    launches = calls.filter(pl.col("is_launch"))
     busy = gpu_amounts(gpu_ops.with_columns(all=pl.lit(value=True)), ["all"])
     row: dict[str, object] = {
         "device_name": (device.name or None) if device else None,
@@ -35,21 +36,33 @@ def build_trace_row(trace: "Trace") -> pl.DataFrame:
         "has_shapes": bool(ops["shapes"].is_not_null().any()),
         "has_stacks": trace.has_stacks,
         "has_memory": not trace.clock.frames["memory"].is_empty(),
+        "gpu_ops": gpu_ops.height,
         "linked_share": gpu_ops["linked"].mean() if gpu_ops.height else None,
+        "unlinked_gpu_ops": unlinked.height,
+        "early_gpu_ops": _started_before(unlinked, launches),
         "unlinked_gpu_ns": unlinked["dur_ns"].sum(),
+        "launches": launches.height,
+        "lost_launches": int((launches["gpu_ops"] == 0).sum()),
         "half_kernels": gpu_ops.filter(pl.col("precision").is_in(_HALF)).height,
         "steps": facts.step_names,
         "forward_is": facts.forwards.source,
+        "forwards": facts.forwards.intervals.height,
         "cpu_ns": whole_span_ns(facts),
         "gpu_busy_ns": busy["gpu_busy_ns"].sum(),
         "gpu_span_ns": busy["gpu_span_ns"].sum(),
-        "launch_median_ns": calls.filter(pl.col("is_launch"))["dur_ns"].median(),
+        "launch_median_ns": launches["dur_ns"].median(),
         "op_self_ns": ops["self_ns"].sum(),
         "overhead_ns": overhead_ns(trace),
         "truncated": trace.repairs.truncated or trace.source.cut_short,
         "synthetic": header.synthetic,
     }
     return pl.DataFrame({name: [value] for name, value in row.items()}, strict=False)
+
+
+def _started_before(gpu_ops: pl.DataFrame, launches: pl.DataFrame) -> int | None:
+    """Count the GPU ops before the first launch; unknown where no launch was recorded."""
+    first = pl.lit(launches["start_ns"].min(), dtype=pl.Int64)
+    return gpu_ops.filter(pl.col("start_ns") < first).height if launches.height else None
 
 
 def busiest_device(trace: "Trace") -> DeviceLimits | None:

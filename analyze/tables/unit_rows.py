@@ -1,11 +1,55 @@
 """The units of repetition with the amounts of the work launched in them."""
 
+import dataclasses
+from dataclasses import dataclass
+
 import polars as pl
 
 from analyze.tables.facts import Facts
-from analyze.tables.intervals import covered_ns
 from analyze.tables.regions import gpu_amounts
 from analyze.tables.units import WHOLE_TRACE, Units
+
+UNIT_OF_ROW = "#unit_of_row"
+"""Column of :class:`UnitWork` with the index of the unit that a row belongs to."""
+
+
+@dataclass(frozen=True)
+class UnitWork:
+    """Units of one kind, and what was launched in them.
+
+    Attributes:
+        units: the intervals.
+        facts: the facts, whose ops, API calls and GPU work have the column ``#unit_of_row``; null
+            where a row belongs to none.
+    """
+
+    units: Units
+    facts: Facts
+
+    def rows(self) -> pl.DataFrame:
+        """Return one row a unit with the amounts of the work launched in it."""
+        return unit_rows(self.units, UNIT_OF_ROW, self.facts)
+
+
+def work_in(units: Units, facts: Facts) -> UnitWork:
+    """Tell which unit each op, API call and GPU op belongs to.
+
+    Args:
+        units: the intervals.
+        facts: the facts of the trace they are in.
+    """
+    of_calls = units.index_at(facts.api_calls)
+    located = dataclasses.replace(
+        facts,
+        gpu_ops=_with_unit(facts.gpu_ops, of_calls.gather(facts.gpu_ops["api_row"])),
+        ops=_with_unit(facts.ops, units.index_at(facts.ops)),
+        api_calls=_with_unit(facts.api_calls, of_calls),
+    )
+    return UnitWork(units, located)
+
+
+def _with_unit(frame: pl.DataFrame, index: pl.Series) -> pl.DataFrame:
+    return frame.with_columns(index.alias(UNIT_OF_ROW))
 
 
 def unit_rows(units: Units, key: str, facts: Facts) -> pl.DataFrame:
@@ -42,5 +86,7 @@ def whole_span_ns(facts: Facts) -> int | None:
     intervals = [
         frame.select("start_ns", "dur_ns") for frame in (facts.ops, facts.api_calls, facts.gpu_ops)
     ]
-    span = covered_ns(pl.concat(intervals), [])
-    return span["span_ns"][0] if span.height else None
+    end = pl.col("start_ns") + pl.col("dur_ns")
+    span = pl.concat(intervals).drop_nulls().select(end.max() - pl.col("start_ns").min())
+    length: int | None = span.item()
+    return length

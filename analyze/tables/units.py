@@ -30,11 +30,13 @@ class Units:
             sorted by start. For ``trace`` one row without times.
         any_thread: work launched by any thread of the process belongs to the unit; otherwise only
             its own thread's, and the backward work that other threads launch meanwhile.
+        backward_elsewhere: that backward work does belong to the unit.
     """
 
     source: str
     intervals: pl.DataFrame
     any_thread: bool
+    backward_elsewhere: bool = True
 
     def index_at(self, points: pl.DataFrame) -> pl.Series:
         """Return the index of the unit each point in time belongs to; null for none.
@@ -47,6 +49,8 @@ class Units:
         if self.any_thread:
             return self._unit_at(points, by="pid")
         own_thread = self._unit_at(points, by="lane")
+        if not self.backward_elsewhere:
+            return own_thread
         elsewhere = self._unit_at(points, by="pid")
         is_backward = points["phase"].eq_missing("backward")
         return own_thread.zip_with(own_thread.is_not_null() | ~is_backward, elsewhere)

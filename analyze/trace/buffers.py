@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import repeat
+from operator import itemgetter
 from typing import Any
 
 import orjson
 import polars as pl
 
-from analyze.trace.families import EXTRA, Column, Family, Kind
+from analyze.trace.families import CORE_KEYS, EXTRA, Column, CoreKey, Family, Kind
 from analyze.trace.numbers import to_ns
 
 FLUSH_ROWS = 1 << 13
@@ -17,16 +19,13 @@ FLUSH_ROWS = 1 << 13
 POOL_LIMIT = 1 << 17
 """Distinct texts of a column up to which its rows hold codes instead of the texts themselves."""
 
-_DTYPES: Mapping[Kind, type[pl.DataType]] = {
-    Kind.INTEGER: pl.Int64,
-    Kind.ID: pl.UInt64,
-    Kind.NUMBER: pl.Float64,
-    Kind.FLAG: pl.Boolean,
-    Kind.TEXT: pl.String,
-    Kind.JSON: pl.String,
-    Kind.BUNDLE: pl.String,
-    Kind.MICROSECONDS: pl.Int64,
-}
+MAX_SHAPES = 1 << 10
+"""Lists of argument names for which a family remembers where the values go."""
+
+Event = dict[str, Any]
+
+_get_args: Callable[[Event], Event] = itemgetter("args")
+_NO_KEYS = dict.fromkeys(CORE_KEYS)
 
 
 class _Pool(dict[Hashable, int]):
@@ -41,6 +40,25 @@ class _Pool(dict[Hashable, int]):
 
     def texts(self) -> pl.Series:
         return pl.Series([_as_text(value) for value in self], dtype=pl.String)
+
+
+class ThreadPool(dict[tuple[Hashable, Hashable], int]):
+    """A number for each (pid, tid), in order of arrival; looking a new one up adds it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._numbers: dict[tuple[str | None, str | None], int] = {}
+
+    def __missing__(self, thread: tuple[Hashable, Hashable]) -> int:
+        """Give a thread its number; spellings with the same text (7 and "7") share one."""
+        texts = _as_text(thread[0]), _as_text(thread[1])
+        number = self[thread] = self._numbers.setdefault(texts, len(self._numbers))
+        return number
+
+    def finish(self) -> pl.DataFrame:
+        """Return ``pid`` and ``tid`` of the threads, in the order of their numbers."""
+        schema = {"pid": pl.String, "tid": pl.String}
+        return pl.DataFrame(list(self._numbers), schema=schema, orient="row")
 
 
 def _as_text(value: Hashable) -> str | None:
@@ -66,110 +84,203 @@ def _to_json_slowly(value: object) -> bytes:
         return b'"nested too deeply"'
 
 
-class ColumnBuffer:
-    """One column under construction."""
-
-    def __init__(self, column: Column) -> None:
-        self.column = column
-        self._values: list[object] = []
-        self._start = 0
-        self._chunks: list[pl.Series] = []
-        self._pool = _Pool()
-        self._code_of: Callable[[Any], int] = self._pool.__getitem__
-        self._is_json = column.kind in (Kind.JSON, Kind.BUNDLE)
-        self._is_pooled = self._is_json or column.kind is Kind.TEXT
-
-    def put(self, row: int, values: Sequence[object]) -> None:
-        """Append ``values`` so that the first stands in ``row``; skipped rows become null."""
-        missing = row - self._start - len(self._values)
-        if missing > 0:
-            self._values.extend(repeat(0 if self._is_pooled else None, missing))
-        if self._is_json:
-            values = list(map(_to_json, values))
-        self._values.extend(self._encode(values) if self._is_pooled else values)
-
-    def _encode(self, keys: Sequence[object]) -> Iterable[object]:
-        if len(self._pool) > POOL_LIMIT:
-            return [_as_text(_hashable(key)) for key in keys]
-        try:
-            return list(map(self._code_of, keys))
-        except TypeError:
-            return [self._pool[_hashable(key)] for key in keys]
-
-    def flush(self, rows: int) -> None:
-        """Pack everything before row ``rows`` into a series."""
-        self.put(rows, ())
-        if self._values:
-            self._chunks.append(self._pack(self._values))
-        self._values = []
-        self._start = rows
-
-    def _pack(self, values: list[object]) -> pl.Series:
-        if self.column.kind is Kind.MICROSECONDS:
-            return to_ns(values)
-        if not self._is_pooled:
-            return pl.Series(values, dtype=_DTYPES[self.column.kind], strict=False)
-        if len(self._pool) <= POOL_LIMIT:
-            return pl.Series(values, dtype=pl.UInt32)
-        return self._spell_out(values)
-
-    def _spell_out(self, values: list[object]) -> pl.Series:
-        """Replace codes by their texts in a batch that holds both."""
-        texts = self._pool.texts()
-        return pl.Series([texts[v] if isinstance(v, int) else v for v in values], dtype=pl.String)
-
-    def finish(self) -> pl.Series:
-        """Return the whole column; the buffer is empty afterwards."""
-        chunks, self._chunks = self._chunks, []
-        dtype = _DTYPES[self.column.kind]
-        if self._is_pooled:
-            texts = self._pool.texts()
-            chunks = [texts.gather(c) if c.dtype == pl.UInt32 else c for c in chunks]
-        series = pl.concat(chunks, rechunk=True) if chunks else pl.Series(dtype=dtype)
-        return series.alias(self.column.name)
-
-
 def _hashable(value: object) -> Hashable:
     return value if isinstance(value, Hashable) else _to_json(value)
 
 
-def _records(columns: Mapping[str, Sequence[object]]) -> list[dict[str, object]]:
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+class ColumnBuffer:
+    """One column under construction; this one is for numbers as the file writes them."""
+
+    def __init__(self, dtype: type[pl.DataType], blank: object = None) -> None:
+        """Start an empty column.
+
+        Args:
+            dtype: of the packed values.
+            blank: what stands for null among the values.
+        """
+        self._dtype = dtype
+        self._blank = blank
+        self._values: list[object] = []
+        self._start = 0
+        self._chunks: list[pl.Series] = []
+
+    def put(self, row: int, values: Sequence[object]) -> None:
+        """Append ``values`` so that the first stands in ``row``; skipped rows become null."""
+        self._skip_to(row)
+        self._values += self._encode(values)
+
+    def _skip_to(self, row: int) -> None:
+        missing = row - self._start - len(self._values)
+        if missing and self._values:
+            self._values.extend(repeat(self._blank, missing))
+        elif missing:
+            self._chunks.append(self._pack([self._blank]).new_from_index(0, missing))
+            self._start = row
+
+    def _encode(self, values: Sequence[object]) -> Sequence[object]:
+        return values
+
+    def flush(self, rows: int) -> None:
+        """Pack everything before row ``rows`` into a series, if there is anything but nulls."""
+        if self._values:
+            self._skip_to(rows)
+            self._chunks.append(self._pack(self._values))
+            self._values = []
+            self._start = rows
+
+    def _pack(self, values: list[object]) -> pl.Series:
+        return pl.Series(values, dtype=self._dtype, strict=False)
+
+    def finish(self, rows: int) -> pl.Series:
+        """Return the whole column of ``rows`` rows; the buffer is empty afterwards."""
+        self.flush(rows)
+        self._skip_to(rows)
+        chunks, self._chunks = self._chunks, []
+        return pl.concat(chunks, rechunk=True) if chunks else self._pack([])
+
+
+class _TimeBuffer(ColumnBuffer):
+    """Microseconds in the file, nanoseconds in the column."""
+
+    def _pack(self, values: list[object]) -> pl.Series:
+        return to_ns(values)
+
+
+class _ThreadBuffer(ColumnBuffer):
+    """Pairs of pid and tid, as numbers of a pool that all families share."""
+
+    def __init__(self, threads: ThreadPool) -> None:
+        super().__init__(pl.UInt32)
+        self._threads = threads
+
+    def _encode(self, values: Sequence[Any]) -> Sequence[object]:
+        try:
+            return list(map(self._threads.__getitem__, values))
+        except TypeError:
+            return [self._threads[_hashable(pid), _hashable(tid)] for pid, tid in values]
+
+
+class _TextBuffer(ColumnBuffer):
+    """Texts: codes of a pool, until that has grown so large that they only cost memory."""
+
+    def __init__(self) -> None:
+        super().__init__(pl.UInt32, blank=0)
+        self._pool: _Pool | None = _Pool()
+
+    def _encode(self, values: Sequence[Any]) -> Sequence[object]:
+        if self._pool is None:
+            return [_as_text(_hashable(value)) for value in values]
+        try:
+            return list(map(self._pool.__getitem__, values))
+        except TypeError:
+            return [self._pool[_hashable(value)] for value in values]
+
+    def flush(self, rows: int) -> None:
+        """See :meth:`ColumnBuffer.flush`."""
+        super().flush(rows)
+        if self._pool is not None and len(self._pool) > POOL_LIMIT:
+            self._spell_out(self._pool)
+
+    def _spell_out(self, pool: _Pool) -> None:
+        """Replace the codes by their texts, and keep texts from now on."""
+        texts = pool.texts()
+        self._chunks = [texts.gather(codes) for codes in self._chunks]
+        self._pool = None
+        self._dtype = pl.String
+        self._blank = None
+
+    def finish(self, rows: int) -> pl.Series:
+        """See :meth:`ColumnBuffer.finish`."""
+        column = super().finish(rows)
+        return column if self._pool is None else self._pool.texts().gather(column)
+
+
+class _JsonBuffer(_TextBuffer):
+    """Values of any kind, as JSON text."""
+
+    def _encode(self, values: Sequence[Any]) -> Sequence[object]:
+        try:
+            texts = list(map(orjson.dumps, values))
+        except TypeError:
+            texts = list(map(_to_json, values))
+        return super()._encode(texts)
+
+
+_NUMBERS: Mapping[Kind, type[pl.DataType]] = {
+    Kind.INTEGER: pl.Int64,
+    Kind.ID: pl.UInt64,
+    Kind.NUMBER: pl.Float64,
+    Kind.FLAG: pl.Boolean,
+}
+
+
+def _buffer_for(column: Column, threads: ThreadPool) -> ColumnBuffer:
+    match column.kind:
+        case Kind.MICROSECONDS:
+            return _TimeBuffer(pl.Int64)
+        case Kind.THREAD:
+            return _ThreadBuffer(threads)
+        case Kind.TEXT:
+            return _TextBuffer()
+        case Kind.JSON:
+            return _JsonBuffer()
+        case _:
+            return ColumnBuffer(_NUMBERS[column.kind])
+
+
+_Writer = tuple[ColumnBuffer, Callable[[list[Event]], Sequence[object]]]
+"""A column and what it takes from the arguments of a batch."""
 
 
 class FamilyBuffer:
     """The columns of one family under construction."""
 
-    def __init__(self, family: Family) -> None:
+    def __init__(self, family: Family, threads: ThreadPool) -> None:
         self.family = family
         self.rows = 0
         self._flushed = 0
-        names = {c.name: c for c in (*family.core.values(), *family.args.values(), EXTRA)}
-        self._buffers = {name: ColumnBuffer(column) for name, column in names.items()}
-        self._core_buffers = [self._buffers[column.name] for column in family.core.values()]
+        columns = (*family.core.values(), *family.args.values(), EXTRA)
+        self._buffers = {column.name: _buffer_for(column, threads) for column in columns}
+        self._core = [
+            (_getter(key), self._buffers[column.name]) for key, column in family.core.items()
+        ]
+        self._writers: dict[tuple[str, ...], list[_Writer]] = {}
 
-    def add(self, core: Sequence[Sequence[object]], args: Mapping[str, Sequence[object]]) -> None:
-        """Append a batch of events of one shape.
-
-        Args:
-            core: one sequence of values for each of the family's core keys, in their order.
-            args: argument name in the file to its values.
-        """
+    def add(self, events: list[Event], names: tuple[str, ...]) -> None:
+        """Append a batch of events, all of which have arguments of these names."""
         row = self.rows
-        for buffer, values in zip(self._core_buffers, core, strict=True):
-            buffer.put(row, values)
-        bundles: dict[str, dict[str, Sequence[object]]] = {}
-        for name, values in args.items():
-            column = self.family.args.get(name, EXTRA)
-            if column.kind is Kind.BUNDLE:
-                bundles.setdefault(column.name, {})[name] = values
-            else:
-                self._buffers[column.name].put(row, values)
-        for name, bundle in bundles.items():
-            self._buffers[name].put(row, _records(bundle))
-        self.rows += len(core[0])
+        for get, buffer in self._core:
+            buffer.put(row, _core_values(events, get))
+        if writers := self._writers_for(names):
+            args = list(map(_get_args, events))
+            for buffer, values_of in writers:
+                buffer.put(row, values_of(args))
+        self.rows += len(events)
         if self.rows - self._flushed >= FLUSH_ROWS:
             self._flush()
+
+    def _writers_for(self, names: tuple[str, ...]) -> list[_Writer]:
+        writers = self._writers.get(names)
+        if writers is None:
+            if len(self._writers) >= MAX_SHAPES:
+                self._writers.clear()
+            writers = self._writers[names] = self._find_writers(names)
+        return writers
+
+    def _find_writers(self, names: tuple[str, ...]) -> list[_Writer]:
+        writers: dict[str, _Writer] = {}
+        extra: list[str] = []
+        for name in names:
+            if name in self.family.unread:
+                continue
+            column = self.family.args.get(name)
+            if column is None:
+                extra.append(name)
+            else:
+                writers[column.name] = self._buffers[column.name], partial(_values, name)
+        if extra:
+            writers[EXTRA.name] = self._buffers[EXTRA.name], partial(_records, extra)
+        return list(writers.values())
 
     def _flush(self) -> None:
         for buffer in self._buffers.values():
@@ -178,5 +289,25 @@ class FamilyBuffer:
 
     def finish(self) -> pl.DataFrame:
         """Return the family's frame, one row an event, in about the order of the file."""
-        self._flush()
-        return pl.DataFrame([buffer.finish() for buffer in self._buffers.values()])
+        return pl.DataFrame(
+            [buffer.finish(self.rows).alias(name) for name, buffer in self._buffers.items()]
+        )
+
+
+def _getter(key: CoreKey) -> Callable[[Event], object]:
+    return itemgetter(*key) if isinstance(key, tuple) else itemgetter(key)
+
+
+def _core_values(events: list[Event], get: Callable[[Event], object]) -> Sequence[object]:
+    try:
+        return list(map(get, events))
+    except KeyError:
+        return [get({**_NO_KEYS, **event}) for event in events]
+
+
+def _values(name: str, args: Iterable[Event]) -> Sequence[object]:
+    return list(map(itemgetter(name), args))
+
+
+def _records(names: Sequence[str], args: Iterable[Event]) -> Sequence[object]:
+    return [{name: each[name] for name in names} for each in args]

@@ -5,7 +5,7 @@ gets event-aligned chunks of text and must return the same columns.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Protocol, cast
@@ -13,14 +13,20 @@ from typing import Any, Protocol, cast
 import orjson
 import polars as pl
 
-from analyze.trace.buffers import FamilyBuffer
-from analyze.trace.families import FAMILIES, Family, family_of
+from analyze.trace.buffers import Event, FamilyBuffer, ThreadPool
+from analyze.trace.families import (
+    ATTENTION_INPUTS,
+    CONCRETE_INPUTS,
+    FAMILIES,
+    OPS,
+    Family,
+    family_of,
+)
 from analyze.trace.numbers import EXACT_FLOAT_US, keep_digits
 
-Event = dict[str, Any]
+_Shape = tuple[Any, Any, tuple[str, ...]]
+"""Phase, category and argument names."""
 
-_get_args: Callable[[Event], Event] = itemgetter("args")
-_values: Callable[[Event], Iterable[Any]] = dict.values
 _get_ts: Callable[[Any], Any] = itemgetter("ts")
 
 
@@ -33,12 +39,14 @@ class EventCounts:
         without_phase: of these, objects without ``ph``; they are counted and left out.
         not_objects: other JSON values in the event list.
         categories: events by (phase, category as written).
+        concrete_inputs: whether any event has the argument ``Concrete Inputs``.
     """
 
     events: int = 0
     without_phase: int = 0
     not_objects: int = 0
     categories: Counter[tuple[str, str | None]] = field(default_factory=Counter)
+    concrete_inputs: bool = False
 
 
 class EventDecoder(Protocol):
@@ -56,8 +64,8 @@ class EventDecoder(Protocol):
     def add(self, events: Sequence[object]) -> None:
         """Add events that were decoded elsewhere, e.g. by a repair."""
 
-    def finish(self) -> dict[str, pl.DataFrame]:
-        """Return family name to frame."""
+    def finish(self) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
+        """Return family name to frame, and the threads by their numbers."""
 
 
 class OrjsonDecoder:
@@ -69,8 +77,10 @@ class OrjsonDecoder:
 
     def __init__(self) -> None:
         self.counts = EventCounts()
-        self._buffers = {family.name: FamilyBuffer(family) for family in FAMILIES}
-        self._families: dict[tuple[object, object], Family] = {}
+        self._threads = ThreadPool()
+        self._buffers = {
+            name: FamilyBuffer(family, self._threads) for name, family in FAMILIES.items()
+        }
 
     def decode(self, chunk: bytes) -> None:
         """See :meth:`EventDecoder.decode`."""
@@ -90,36 +100,32 @@ class OrjsonDecoder:
             shapes = _group_by_shape(objects)
         except TypeError:
             shapes = _group_by_shape([_with_plain_keys(event) for event in objects])
-        for (phase, category, *names), batch in shapes.items():
+        for (phase, category, names), batch in shapes.items():
             self._add_shape(phase, category, names, batch)
 
     def _add_shape(
-        self, phase: object, category: object, names: list[str], batch: list[Event]
+        self, phase: object, category: object, names: tuple[str, ...], batch: list[Event]
     ) -> None:
         if phase is None:
             self.counts.without_phase += len(batch)
             return
-        self.counts.categories[str(phase), None if category is None else str(category)] += len(
-            batch
-        )
-        for family, events in self._by_family(phase, category, batch):
-            self._buffers[family.name].add(
-                _core_columns(events, family.core), _arg_columns(events, names)
-            )
+        kind = str(phase), None if category is None else str(category)
+        self.counts.categories[kind] += len(batch)
+        self.counts.concrete_inputs |= CONCRETE_INPUTS in names
+        for family, events in _by_family(phase, category, batch):
+            if family is not None:
+                self._buffers[family.name].add(events, names)
+            if family is OPS and CONCRETE_INPUTS in names:
+                self._keep_attention_inputs(events, names)
 
-    def _by_family(
-        self, phase: object, category: object, batch: list[Event]
-    ) -> Iterable[tuple[Family, list[Event]]]:
-        if category is not None:
-            return [(family_of(phase, category, batch[0]), batch)]
-        families: defaultdict[str, list[Event]] = defaultdict(list)
-        for event in batch:
-            families[family_of(phase, category, event).name].append(event)
-        return [(self._buffers[name].family, events) for name, events in families.items()]
+    def _keep_attention_inputs(self, ops: list[Event], names: tuple[str, ...]) -> None:
+        if attention := list(filter(_is_attention, ops)):
+            self._buffers[ATTENTION_INPUTS.name].add(attention, names)
 
-    def finish(self) -> dict[str, pl.DataFrame]:
+    def finish(self) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
         """See :meth:`EventDecoder.finish`."""
-        return {name: buffer.finish() for name, buffer in self._buffers.items()}
+        frames = {name: buffer.finish() for name, buffer in self._buffers.items()}
+        return frames, self._threads.finish()
 
 
 def _loses_digits(events: Sequence[object]) -> bool:
@@ -136,31 +142,36 @@ def _is_large_fraction(ts: object) -> bool:
     return isinstance(ts, float) and ts >= EXACT_FLOAT_US
 
 
-def _group_by_shape(events: Iterable[Event]) -> dict[tuple[Any, ...], list[Event]]:
+def _group_by_shape(events: Iterable[Event]) -> dict[_Shape, list[Event]]:
     """Group events by phase, category and argument names, in the order these are written."""
-    shapes: defaultdict[tuple[Any, ...], list[Event]] = defaultdict(list)
+    shapes: defaultdict[_Shape, list[Event]] = defaultdict(list)
     for event in events:
         args = event.get("args")
-        names = args if type(args) is dict else ()
-        shapes[(event.get("ph"), event.get("cat"), *names)].append(event)
+        names = tuple(args) if type(args) is dict else ()
+        shapes[event.get("ph"), event.get("cat"), names].append(event)
     return shapes
+
+
+def _by_family(
+    phase: object, category: object, batch: list[Event]
+) -> Iterable[tuple[Family | None, list[Event]]]:
+    """Divide events of one shape; without a category each tells its own family."""
+    if category is not None:
+        return [(family_of(phase, category, batch[0]), batch)]
+    families: defaultdict[str, list[Event]] = defaultdict(list)
+    for event in batch:
+        if family := family_of(phase, category, event):
+            families[family.name].append(event)
+    return [(FAMILIES[name], events) for name, events in families.items()]
+
+
+def _is_attention(event: Event) -> bool:
+    """Whether the op may be attention, by its name: one of torch's, or of flash-attn's package."""
+    name = event.get("name")
+    return type(name) is str and ("attention" in name or "flash_attn" in name)
 
 
 def _with_plain_keys(event: Event) -> Event:
     """Return ``event`` with a phase and a category that can be compared."""
     plain = {key: str(event[key]) for key in ("ph", "cat") if event.get(key) is not None}
     return {**event, **plain}
-
-
-def _core_columns(events: list[Event], keys: Iterable[str]) -> Sequence[Sequence[object]]:
-    try:
-        return list(zip(*map(itemgetter(*keys), events), strict=True))
-    except KeyError:
-        return [[event.get(key) for event in events] for key in keys]
-
-
-def _arg_columns(events: list[Event], names: list[str]) -> Mapping[str, Sequence[object]]:
-    if not names:
-        return {}
-    columns = zip(*map(_values, map(_get_args, events)), strict=True)
-    return dict(zip(names, columns, strict=True))

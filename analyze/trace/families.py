@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+CONCRETE_INPUTS = "Concrete Inputs"
+"""Values of an op's scalar inputs; only those of attention ops are kept."""
+
 
 class Kind(Enum):
     """How a column is stored."""
@@ -19,7 +22,7 @@ class Kind(Enum):
     FLAG = "Boolean"
     TEXT = "String, pooled"
     JSON = "JSON text, pooled"
-    BUNDLE = "several arguments as one JSON object, pooled"
+    THREAD = "UInt32, one number for each (pid, tid)"
     MICROSECONDS = "Int64 nanoseconds, from microseconds in the file"
 
 
@@ -31,6 +34,13 @@ class Column:
     kind: Kind
 
 
+CoreKey = str | tuple[str, str]
+"""Key of an event beside ``args``; a pair of keys for a thread."""
+
+CORE_KEYS = ("ph", "cat", "name", "pid", "tid", "ts", "dur")
+"""What an event holds beside its arguments."""
+
+
 @dataclass(frozen=True)
 class Family:
     """Events that share their columns.
@@ -40,28 +50,27 @@ class Family:
         core: event key to column, for keys beside ``args``.
         args: argument name in the file to column. Several names may share one column, because the
             names changed between torch versions.
+        unread: arguments that are known and that no table needs; they are left out.
     """
 
     name: str
-    core: Mapping[str, Column]
+    core: Mapping[CoreKey, Column]
     args: Mapping[str, Column] = field(default_factory=dict)
+    unread: frozenset[str] = frozenset()
 
 
-EXTRA = Column("extra", Kind.BUNDLE)
+EXTRA = Column("extra", Kind.JSON)
 """Arguments nobody declared, as one JSON object."""
 
-_INTERVAL = {
-    "cat": Column("cat", Kind.TEXT),
-    "name": Column("name", Kind.TEXT),
-    "pid": Column("pid", Kind.TEXT),
-    "tid": Column("tid", Kind.TEXT),
-    "ts": Column("start_ns", Kind.MICROSECONDS),
-    "dur": Column("dur_ns", Kind.MICROSECONDS),
-}
-_POINT = {key: column for key, column in _INTERVAL.items() if key != "dur"}
-_OF_ONE_CATEGORY = {key: column for key, column in _INTERVAL.items() if key != "cat"}
-"""For families whose category says nothing more; at a million events a column is 16 MB."""
-_PHASED = {"ph": Column("ph", Kind.TEXT)}
+_Core = dict[CoreKey, Column]
+_NAME: _Core = {"name": Column("name", Kind.TEXT)}
+_CATEGORY: _Core = {"cat": Column("cat", Kind.TEXT)}
+_PROCESS: _Core = {"pid": Column("pid", Kind.TEXT)}
+_LANE: _Core = {("pid", "tid"): Column("lane", Kind.THREAD)}
+_START: _Core = {"ts": Column("start_ns", Kind.MICROSECONDS)}
+_INTERVAL: _Core = {**_START, "dur": Column("dur_ns", Kind.MICROSECONDS)}
+_HOST: _Core = {**_NAME, **_LANE, **_INTERVAL}
+"""Nothing that says the same for all: at a million events a column is 16 MB."""
 
 _EXTERNAL_ID = Column("external_id", Kind.ID)
 _CORRELATION = Column("correlation", Kind.ID)
@@ -71,51 +80,49 @@ _LINKS = {
     "correlation": _CORRELATION,
 }
 _EVENT_INDEX = Column("event_index", Kind.INTEGER)
-_INPUTS = Column("inputs", Kind.BUNDLE)
-"""What record_shapes tells of an op's inputs: shapes, types, strides and concrete values."""
+_SHAPES = Column("input_shapes", Kind.JSON)
 _CPU_ARGS = {
     "External id": _EXTERNAL_ID,
     "external id": _EXTERNAL_ID,
     "Ev Idx": _EVENT_INDEX,
     "Profiler Event Index": _EVENT_INDEX,
-    "Record function id": Column("record_function_id", Kind.ID),
-    "Sequence number": Column("sequence_number", Kind.INTEGER),
     "Fwd thread id": Column("forward_thread", Kind.INTEGER),
-    "Input Dims": _INPUTS,
-    "Input dims": _INPUTS,
-    "Input type": _INPUTS,
-    "Input Strides": _INPUTS,
-    "Concrete Inputs": _INPUTS,
+    "Input Dims": _SHAPES,
+    "Input dims": _SHAPES,
+    "Input type": Column("input_types", Kind.JSON),
     "Call stack": Column("call_stack", Kind.TEXT),
     "finished": Column("finished", Kind.FLAG),
 }
+_UNREAD_CPU_ARGS = frozenset(
+    {"Record function id", "Sequence number", CONCRETE_INPUTS, "Input Strides"}
+)
 
-OPS = Family("ops", _OF_ONE_CATEGORY, _CPU_ARGS)
-ANNOTATIONS = Family("annotations", _OF_ONE_CATEGORY, _CPU_ARGS)
+OPS = Family("ops", _HOST, _CPU_ARGS, _UNREAD_CPU_ARGS)
+ATTENTION_INPUTS = Family(
+    "attention_inputs",
+    {**_NAME, **_LANE, **_START},
+    {CONCRETE_INPUTS: Column("concrete_inputs", Kind.JSON)},
+    (frozenset(_CPU_ARGS) | _UNREAD_CPU_ARGS) - {CONCRETE_INPUTS},
+)
+"""Ops once more, where they are attention and their scalar inputs were recorded.
+
+A column of ``ops`` would cost every op of a trace what a few of them need.
+"""
+ANNOTATIONS = Family("annotations", _HOST, _CPU_ARGS, _UNREAD_CPU_ARGS)
 FRAMES = Family(
     "frames",
-    _OF_ONE_CATEGORY,
-    {
-        "Python id": Column("python_id", Kind.INTEGER),
-        "Python parent id": Column("python_parent_id", Kind.INTEGER),
-        "Python module id": Column("python_module_id", Kind.INTEGER),
-        "Ev Idx": _EVENT_INDEX,
-        "finished": Column("finished", Kind.FLAG),
-    },
+    _HOST,
+    {"Ev Idx": _EVENT_INDEX},
+    frozenset({"Python id", "Python parent id", "Python module id", "finished"}),
 )
-API_CALLS = Family(
-    "api_calls",
-    _INTERVAL,
-    {**_LINKS, "cbid": Column("cbid", Kind.INTEGER), "cid": Column("cbid", Kind.INTEGER)},
-)
+API_CALLS = Family("api_calls", _HOST, _LINKS, frozenset({"cbid", "cid"}))
 GPU_OPS = Family(
     "gpu_ops",
-    _INTERVAL,
+    {**_CATEGORY, **_NAME, **_PROCESS, **_INTERVAL},
     {
         **_LINKS,
         "device": Column("device", Kind.TEXT),
         "stream": Column("stream", Kind.TEXT),
-        "context": Column("context", Kind.TEXT),
         "bytes": Column("bytes", Kind.INTEGER),
         "grid": Column("grid", Kind.JSON),
         "block": Column("block", Kind.JSON),
@@ -123,42 +130,52 @@ GPU_OPS = Family(
         "shared memory": Column("shared_memory_bytes", Kind.INTEGER),
         "est. achieved occupancy %": Column("occupancy_reported", Kind.NUMBER),
         "blocks per SM": Column("blocks_per_sm", Kind.NUMBER),
-        "warps per SM": Column("warps_per_sm", Kind.NUMBER),
-        "memory bandwidth (GB/s)": Column("bandwidth_reported", Kind.NUMBER),
         "graph id": Column("graph_id", Kind.ID),
-        "graph node id": Column("graph_node_id", Kind.ID),
-        "queued": Column("queued", Kind.INTEGER),
-        "priority": Column("priority", Kind.INTEGER),
     },
+    frozenset(
+        {
+            "context",
+            "graph node id",
+            "memory bandwidth (GB/s)",
+            "priority",
+            "queued",
+            "warps per SM",
+        }
+    ),
 )
 MEMORY = Family(
     "memory",
-    _POINT,
+    _START,
+    unread=frozenset(
+        {
+            "Device Type",
+            "Device Id",
+            "Addr",
+            "Bytes",
+            "Total Allocated",
+            "Total Reserved",
+            "Ev Idx",
+            "finished",
+        }
+    ),
+)
+OTHER = Family(
+    "other",
     {
-        "Device Type": Column("device_type", Kind.INTEGER),
-        "Device Id": Column("device_id", Kind.INTEGER),
-        "Addr": Column("address", Kind.ID),
-        "Bytes": Column("bytes", Kind.INTEGER),
-        "Total Allocated": Column("total_allocated", Kind.INTEGER),
-        "Total Reserved": Column("total_reserved", Kind.INTEGER),
-        "Ev Idx": _EVENT_INDEX,
-        "finished": Column("finished", Kind.FLAG),
+        "ph": Column("ph", Kind.TEXT),
+        **_CATEGORY,
+        **_NAME,
+        **_PROCESS,
+        "tid": Column("tid", Kind.TEXT),
+        **_INTERVAL,
     },
 )
-FLOWS = Family(
-    "flows",
-    {
-        **_PHASED,
-        "cat": Column("cat", Kind.TEXT),
-        "id": Column("flow_id", Kind.ID),
-        "ts": Column("start_ns", Kind.MICROSECONDS),
-    },
-)
-"""Arrows say nothing that correlation does not say; only what joins them is kept."""
-METADATA = Family("metadata", _POINT)
-OTHER = Family("other", {**_PHASED, **_INTERVAL})
 
-FAMILIES = (OPS, ANNOTATIONS, FRAMES, API_CALLS, GPU_OPS, MEMORY, FLOWS, METADATA, OTHER)
+FAMILIES: Mapping[str, Family] = {
+    family.name: family
+    for family in (OPS, ATTENTION_INPUTS, ANNOTATIONS, FRAMES, API_CALLS, GPU_OPS, MEMORY, OTHER)
+}
+"""Every family by name."""
 
 KERNEL_CATEGORIES = frozenset({"kernel"})
 MEMCPY_CATEGORIES = frozenset({"gpu_memcpy", "memcpy"})
@@ -213,16 +230,18 @@ LEGACY_GPU_PROCESS = "CUDA functions"
 """Process names of ``torch.autograd.profiler``'s own exporter, which writes no categories."""
 
 
-def family_of(phase: object, category: object, event: Mapping[str, object]) -> Family:
-    """Return the family of one event; ``OTHER`` when nothing more is known about it."""
+def family_of(phase: object, category: object, event: Mapping[str, object]) -> Family | None:
+    """Return the family of one event; ``OTHER`` when nothing more is known about it.
+
+    None is for events that need only be counted: the names of processes, and arrows, which say
+    nothing that correlation does not say.
+    """
     if phase == "X":
         if category is None:
             return _legacy_family(event)
         return _COMPLETE.get(str(category).lower(), OTHER)
-    if phase in ("s", "f", "t"):
-        return FLOWS
-    if phase == "M":
-        return METADATA
+    if phase in ("s", "f", "t", "M"):
+        return None
     if phase == "i" and event.get("name") in ("[memory]", "[OutOfMemory]"):
         return MEMORY
     return OTHER

@@ -17,7 +17,8 @@ EXACT_FLOAT_US = float(1 << 43)
 
 _MAX_NS = (1 << 63) - 1
 _PLAIN_NUMBERS = frozenset({int, float, type(None)})
-_LONG_TS = re.compile(rb'("ts"\s*:\s*)(\d{13,}\.\d+)')
+_LONG_TS = re.compile(rb'("ts"\s*:\s*)([89]\d{12}\.\d+|\d{14,}\.\d+)')
+"""At least as large as :data:`EXACT_FLOAT_US`, and fractional."""
 
 
 def keep_digits(text: bytes) -> bytes:
@@ -40,9 +41,9 @@ def to_ns(values: Sequence[object]) -> pl.Series:
     microseconds = pl.Series(values, dtype=pl.Float64)
     if _too_large(microseconds):
         return _one_by_one(values)
-    whole = microseconds.floor()
+    whole = microseconds.cast(pl.Int64, strict=False)
     fraction_ns = ((microseconds - whole) * 1000).round()
-    return whole.cast(pl.Int64, strict=False) * 1000 + fraction_ns.cast(pl.Int64, strict=False)
+    return whole * 1000 + fraction_ns.cast(pl.Int64, strict=False)
 
 
 def _one_by_one(values: Sequence[object]) -> pl.Series:
@@ -51,8 +52,8 @@ def _one_by_one(values: Sequence[object]) -> pl.Series:
 
 def _too_large(microseconds: pl.Series) -> bool:
     """Whether int64 nanoseconds could overflow."""
-    largest = microseconds.abs().max()
-    return isinstance(largest, float) and not largest < _MAX_NS / 1000
+    extremes = microseconds.min(), microseconds.max()
+    return any(isinstance(us, float) and not abs(us) < _MAX_NS / 1000 for us in extremes)
 
 
 def _to_ns(value: object) -> int | None:

@@ -30,6 +30,7 @@ class TraceEvents:
     Attributes:
         frames: one frame per family of ``families.FAMILIES``; times are int64 nanoseconds as in the
             file (not rebased).
+        threads: ``pid`` and ``tid``, as text, of each number in the frames' columns ``lane``.
         metadata: the members of the JSON object other than the events.
         counts: events by category.
         source: bytes and compression.
@@ -38,6 +39,7 @@ class TraceEvents:
     """
 
     frames: dict[str, pl.DataFrame]
+    threads: pl.DataFrame
     metadata: dict[str, Any]
     counts: EventCounts
     source: SourceReport
@@ -93,8 +95,10 @@ class _Reading:
         metadata = self._read_metadata()
         if not is_pytorch(categories, head) and (counts.events or "schemaVersion" not in metadata):
             raise TraceError(refusal(self._source.name, other_chrome_trace(head)))
+        frames, threads = self._decoder.finish()
         return TraceEvents(
-            self._decoder.finish(),
+            frames,
+            threads,
             metadata,
             counts,
             self._source,

@@ -304,3 +304,12 @@ def test_a_rule_that_cannot_be_evaluated_is_an_error_of_its_own(
     monkeypatch.setattr(Rule, "compile", fail, raising=True)
     with pytest.raises(ZeroDivisionError):
         check(COPIES, [], units(100))
+
+
+def test_a_rule_with_too_many_groups_fails_alone(check: Check) -> None:
+    text = "from: kernels\ngroup_by: [start_us]\nmeasure: {n: count()}\nexpect: n == 0"
+    rows = [{"start_us": float(start), "forward": 0} for start in range(600)]
+    result = check(text, rows)
+    assert result.error is not None
+    assert "600 groups to report, and 500 are allowed" in result.error
+    assert len(check(text, rows[:500]).findings) == 500

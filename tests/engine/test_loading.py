@@ -102,7 +102,7 @@ def test_a_code_is_used_once(tmp_path: Path) -> None:
         ("measure: {n: count()}", "measure: {n: [1]}"),
         ("measure: {n: count()}", "measure: {n: count(), params: count()}"),
         ("from: kernels", "from: regions\nper: forward"),
-        ("from: kernels", "from: kernels\nper: call"),
+        ("from: kernels", "from: regions\nper: call"),
         ("from: kernels", "from: kernels\nper: forwards"),
         ("from: kernels", "from: kernels\nquorum: 2"),
         ("from: kernels", "from: kernels\nseverity: fatal"),
@@ -145,11 +145,28 @@ def test_mistakes_are_shown_with_line_column_and_caret(
         ("version: 1", "version: 2", "needs rule format 2, but this program reads 1"),
         ("guess: it holds\n", "", "missing key 'guess'"),
         ("guess: it holds", "guess: 3", "must be text"),
-        ("from: kernels", "from: kernels\nper: call", "needs the calls table"),
+        ("from: kernels", "from: regions\nper: call", "rows of 'regions' belong to no call"),
         ("from: kernels", "from: regions\nper: forward", "judge it per trace"),
         ("from: kernels", "from: kernels\nper: month", "must be 'forward', 'step', 'call'"),
         ("from: kernels", "from: kernels\nevidence: {colums: [name]}", "did you mean 'columns'?"),
         ("limit: 3", "limit: MB(3)", "did you mean 'MiB'?"),
+        ("version: 1", 'version: "1"', "write it without quotes"),
+        ("guess: it holds", "guess: 3", "put it in quotes"),
+        ("from: kernels", "from: kernels\nquorum: 50", "50 % is 0.5"),
+        ("from: kernels", "from: kernels\nquorum: 50", "must be at most 1"),
+        ("n < params.limit", "n < params.limit && n > 1", "write 'and' for '&&'"),
+        ("n < params.limit", "n < params.limit || n > 1", "write 'or' for '||'"),
+        ("n < params.limit", "not (n = 3)", "use '==' to compare"),
+        ("n < params.limit", '"!(n > 3)"', "write 'not' for '!'"),
+        ("n < params.limit", "n < 5ms", "write ms(5)"),
+        ("n < params.limit", "n < 5%", "write pct(5)"),
+        ("from: kernels", "from: copies\nwhere: {bytes: {gt: 4 MiB}}", "write MiB(4)"),
+        ("measure: {n: count()}", "measure: {a: n + 1, n: count()}", "write it above"),
+        ("from: kernels", "from: kernels\n\tper: step", "indent with spaces"),
+        ("from: kernels", "from kernels", "a key is followed by a colon"),
+        ("from: kernels", "from: kernels\n---\na: 1", "one file holds one rule"),
+        ("from: kernels", "from: kernels\nfix: a: b", "quote a text that holds ': '"),
+        ('"{n:int}"', '"{m:int}"', "known: n, unit"),
     ],
 )
 def test_mistakes_come_with_help(tmp_path: Path, wrong: str, right: str, shown: str) -> None:
@@ -167,6 +184,43 @@ def test_all_problems_of_all_files_are_shown_at_once(tmp_path: Path) -> None:
     assert "missing key 'code'" in shown
     # The measure is broken; that what uses it is broken too says nothing new.
     assert "expect" not in shown
+
+
+def test_wrong_keys_do_not_hide_what_else_is_wrong(tmp_path: Path) -> None:
+    wrong = (
+        GOOD.replace("from: kernels", "from: kernels\nwehre: {famly: gemm}\nquorum: 7")
+        .replace("n < params.limit", "m < params.limit")
+        .replace("code: MINE101", "code: mine")
+    )
+    write(tmp_path, "a.yaml", f"{wrong}benign: [{{when: {{nme: x}}}}]\n")
+    shown = problems(tmp_path)
+    for message in (
+        "a.yaml:2:7: error: must be two to six capitals",
+        "a.yaml:7:1: error: unknown key 'wehre'",
+        "a.yaml:7:9: error: unknown column 'famly'",
+        "a.yaml:8:9: error: must be at most 1",
+        "a.yaml:11:9: error: unknown name 'm'",
+        "a.yaml:13:10: error: missing key 'because'",
+        "a.yaml:13:18: error: unknown column 'nme'",
+    ):
+        assert message in shown
+    assert shown.count(": error: ") == 7
+
+
+def test_what_is_left_out_as_wrong_is_not_wrong_again(tmp_path: Path) -> None:
+    write(tmp_path, "a.yaml", GOOD.replace("limit: 3", "limit: {a: 1}"))
+    assert problems(tmp_path).count(": error: ") == 1
+    write(tmp_path, "a.yaml", GOOD.replace("n: count()", "n: [1]"))
+    assert problems(tmp_path).count(": error: ") == 1
+    write(tmp_path, "a.yaml", GOOD.replace("guess: it", "gues: it"))
+    assert problems(tmp_path).count(": error: ") == 1
+
+
+def test_a_file_full_of_problems_shows_the_first_of_them(tmp_path: Path) -> None:
+    write(tmp_path, "a.yaml", GOOD + "".join(f"k{number}: 1\n" for number in range(200)))
+    shown = problems(tmp_path)
+    assert shown.count(": error: ") == 50
+    assert shown.endswith("... and 150 more problems")
 
 
 def test_positions_inside_expressions_and_templates(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analyze.engine.matchers import Shared, compile_matcher
+from analyze.engine.matchers import Macro, Shared, compile_matcher
 from analyze.engine.reporting import Reporter
 from analyze.engine.scope import Scope, Uses
 from analyze.engine.values import Kind, Scalar
@@ -36,9 +36,10 @@ def compiled(text: str) -> tuple[list[bool], list[str], Uses]:
     reporter = Reporter(parse_yaml(f"where: {text}", "rule.yaml"))
     params: dict[str, Any] = {"limit": 15, "wanted": ["gemm", "softmax"]}
     scope = Scope("kernels", COLUMNS, "forward", {}, {}, params)
-    shared = Shared(Reporter(Document("pack.yaml")), LISTS, MACROS)
+    pack = Reporter(Document("pack.yaml"))
+    shared = Shared(LISTS, {name: Macro(tree, pack) for name, tree in MACROS.items()})
     matcher = compile_matcher(reporter.document.data["where"], ("where",), scope, reporter, shared)
-    problems = [problem.render() for problem in [*reporter.problems, *shared.reporter.problems]]
+    problems = [problem.render() for problem in [*reporter.problems, *pack.problems]]
     tests = [
         ROWS[column].to_frame().select(test.alias(hidden))[hidden]
         for hidden, (column, test) in scope.text_tests.items()
@@ -59,6 +60,8 @@ def compiled(text: str) -> tuple[list[bool], list[str], Uses]:
         ("{family: {in: [gemm]}}", [0]),
         ("{family: {ne: gemm}}", [1, 2]),
         ("{family: {not_in: [gemm, softmax]}}", [2]),
+        ("{dur_us: [10, 30]}", [0, 2]),
+        ("{dur_us: {not_in: [10]}}", [1, 2]),
         ("{dur_us: {gt: params.limit, lte: 30}}", [1, 2]),
         ("{dur_us: {gte: ns(20000)}}", [1, 2]),
         ("{dur_us: {lt: params.limit * 2}}", [0, 1]),

@@ -43,6 +43,7 @@ def test_the_report_is_plain_versioned_json(report: TraceReport) -> None:
         "passed",
         "not_applicable",
         "errors",
+        "ignored",
     ]
     assert data["schema_version"] == SCHEMA_VERSION
     assert data["unit"] == {"name": "attn_fwd", "count": 3}

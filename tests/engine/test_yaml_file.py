@@ -3,7 +3,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
+from analyze.engine import yaml_file
+from analyze.engine.packs import builtin_rules
 from analyze.engine.problems import InvalidRulesError
 from analyze.engine.yaml_file import MAX_BYTES, parse_yaml, read_yaml
 
@@ -14,9 +17,12 @@ BOMB = "\n".join(
 
 
 def problem(text: str) -> str:
-    with pytest.raises(InvalidRulesError) as caught:
-        parse_yaml(text, "rule.yaml")
-    return str(caught.value)
+    """Return what is wrong with a text, whether it is all of it or single values."""
+    try:
+        problems = parse_yaml(text, "rule.yaml").problems
+    except InvalidRulesError as error:
+        return str(error)
+    return "\n".join(problem.render() for problem in problems)
 
 
 def test_plain_data_without_the_traps_of_older_yaml() -> None:
@@ -94,3 +100,25 @@ def test_any_text_is_data_or_a_problem(text: str) -> None:
         shown = [problem.render() for problem in error.problems]
     assert all(text.startswith("rule.yaml") for text in shown)
     assert shown
+
+
+def read(text: str) -> tuple[object, object]:
+    """Return the data and the positions of a text."""
+    document = parse_yaml(text, "f")
+    places = [document.locate(path) for path in document.values]
+    return document.data, places
+
+
+def test_libyaml_and_the_python_parser_read_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = sorted(builtin_rules().rglob("*.yaml"))
+    texts = [file.read_text() for file in files]
+    fast = [read(text) for text in texts]
+    monkeypatch.setattr(yaml_file, "YAML", lambda **_: YAML(typ="safe", pure=True))
+    assert [read(text) for text in texts] == fast
+    assert len(files) > 8
+
+
+def test_what_libyaml_cannot_read_is_read_all_the_same() -> None:
+    assert parse_yaml("a: {b: aten::mm, c: [x::y]}", "f").data == {
+        "a": {"b": "aten::mm", "c": ["x::y"]}
+    }

@@ -161,3 +161,76 @@ def test_one_graph_launch_replays_hundreds_of_kernels(
     summary = json.loads(done.stdout)
     assert summary["graph_launches"] == 1
     assert summary["coverage"]["linked_share"] == 1
+
+
+def test_a_launch_bound_model_leaves_the_gpu_idle(
+    reports: dict[str, TraceReport | AnalyzeError],
+) -> None:
+    (idle,) = findings(report_of(reports, "tl-h100-bert"), "IDLE101")
+    assert idle.severity == "error"
+    assert idle.measures["late"] == 59
+    assert idle.measures["share"] == pytest.approx(0.92, abs=0.01)
+
+
+def test_graph_replays_do_not_wait_for_the_host(
+    reports: dict[str, TraceReport | AnalyzeError],
+) -> None:
+    for name in ("tl-vllm-dec", "tl-sgl-decode"):
+        report = report_of(reports, name)
+        assert {"IDLE101", "LAUNCH102"} <= {rule.code for rule in report.passed}, name
+
+
+def test_switch_a100_synchronises_in_an_if(
+    reports: dict[str, TraceReport | AnalyzeError],
+) -> None:
+    (sync,) = findings(report_of(reports, "switch-a100"), "SYNC101")
+    assert sync.measures["n"] == 20
+    assert sync.measures["us"] == 35178
+    (row,) = sync.evidence
+    assert row["op_chain"] == "aten::is_nonzero > aten::item > aten::_local_scalar_dense"
+    assert row["source"].endswith("model.py:143")
+
+
+def test_owl_waits_in_its_copies(reports: dict[str, TraceReport | AnalyzeError]) -> None:
+    report = report_of(reports, "tl-h100-owl")
+    waits = findings(report, "SYNC101")
+    assert max(wait.measures["us"] for wait in waits) == pytest.approx(358_790, abs=1)
+    copies = {copy.group["copy_kind"]: copy.measures["n"] for copy in findings(report, "COPY102")}
+    assert copies == {"DtoH": 55, "HtoD": 25}
+
+
+def test_attention_by_hand_is_told_from_other_softmaxes(
+    reports: dict[str, TraceReport | AnalyzeError],
+) -> None:
+    found = {
+        name: findings(report, "ATTN103")[0].measures["calls"]
+        for name, report in reports.items()
+        if isinstance(report, TraceReport) and findings(report, "ATTN103")
+    }
+    assert found == {
+        "gen-cpu-inplace": 1,
+        "gen-cpu-naive": 1,
+        "switch-a100": 10,
+        "tl-h100-owl": 180,
+    }
+
+
+def test_what_a_file_does_not_hold_is_said(
+    reports: dict[str, TraceReport | AnalyzeError],
+) -> None:
+    (qwen,) = findings(report_of(reports, "tl-h100-qwen"), "TRACE102")
+    assert qwen.state == "benign"
+    assert qwen.measures["unlinked_share"] == pytest.approx(0.30, abs=0.01)
+    assert qwen.measures["early"] == qwen.measures["unlinked"] == 509
+    (cupti,) = findings(report_of(reports, "hta-cupti"), "TRACE102")
+    assert cupti.measures["lost_share"] == 1
+    (b200,) = findings(report_of(reports, "tl-b200"), "TRACE103")
+    assert b200.measures["n"] == 74
+
+
+def test_pinned_memory_is_unknown_on_amd(
+    reports: dict[str, TraceReport | AnalyzeError],
+) -> None:
+    for name in ("tl-mi300-qwen", "tl-sgl-decode", "hta-amd-mi250"):
+        reasons = {rule.code: rule.reason for rule in report_of(reports, name).not_applicable}
+        assert "ROCm" in reasons["COPY102"], name

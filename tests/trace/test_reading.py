@@ -251,3 +251,31 @@ def test_missing_and_unreadable_paths(tmp_path: Path) -> None:
         read_events(tmp_path / "missing.json")
     with pytest.raises(TraceError, match="is a directory"):
         read_events(tmp_path)
+
+
+def test_threads_with_the_same_text_are_one(tmp_path: Path) -> None:
+    threads = [(42, 42), ("42", "42"), (42, 7), (None, 7), ({"a": 1}, [2])]
+    events = [{**OP, "pid": pid, "tid": tid} for pid, tid in threads]
+    del events[3]["pid"]
+    found = read(tmp_path, plain({"traceEvents": events}))
+    assert found.frames["ops"]["lane"].to_list() == [0, 0, 1, 2, 3]
+    assert found.threads.rows() == [("42", "42"), ("42", "7"), (None, "7"), ('{"a":1}', "[2]")]
+
+
+def test_arguments_that_come_late_or_not_at_all_are_null(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analyze.trace.buffers.FLUSH_ROWS", 4)
+    monkeypatch.setattr(split, "CHUNK_BYTES", 1)
+    bare = {**KERNEL, "args": {}}
+    events = [*[bare] * 10, KERNEL, bare, KERNEL, *[bare] * 9]
+    frame = read(tmp_path, plain({"traceEvents": events})).frames["gpu_ops"]
+    assert frame["correlation"].to_list() == [None] * 10 + [11, None, 11] + [None] * 9
+    assert frame["grid"].to_list() == [None] * 10 + ["[8,1,1]", None, "[8,1,1]"] + [None] * 9
+    assert frame["extra"].null_count() == frame["bytes"].null_count() == 22
+
+
+def test_one_column_under_two_names_in_one_event(tmp_path: Path) -> None:
+    event = {**OP, "args": {"External id": 3, "external id": 4}}
+    found = read(tmp_path, plain({"traceEvents": [event, OP]}))
+    assert found.frames["ops"]["external_id"].to_list() == [4, 3]

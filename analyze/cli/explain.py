@@ -1,0 +1,95 @@
+"""``analyze explain``: what a rule says, and why it fires on a trace or does not."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from analyze.cli.rules.choosing import load_all, rules_option
+from analyze.cli.traces import find_traces, format_option, load
+
+if TYPE_CHECKING:
+    from analyze.engine.explain import Explanation, Funnel
+    from analyze.engine.rule import Rule
+
+
+@click.command()
+@click.argument("code")
+@click.argument("trace", required=False)
+@rules_option
+@click.option(
+    "--forward",
+    metavar="NAME",
+    help="The record_function annotation that encloses one forward, as for `analyze check`.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="CODE.PARAM=VALUE",
+    help="Change a rule's threshold for this run, e.g. COPY101.min_bytes=MiB(8). Repeatable.",
+)
+@format_option("text", "json")
+@click.pass_context
+def explain(
+    ctx: click.Context,
+    code: str,
+    trace: str | None,
+    rule_paths: tuple[Path, ...],
+    forward: str | None,
+    settings: tuple[str, ...],
+    output_format: str,
+) -> None:
+    """Explain the rule CODE, or the rule of that name: what it expects, measures and rests on.
+
+    With TRACE it also shows the way of the rows through the rule - how many each condition leaves,
+    what is measured, what comes of it - and so why the rule fires there, or why it does not.
+    """
+    from analyze.engine.explain import Explanation, document  # noqa: PLC0415
+    from analyze.engine.selection import find_rule  # noqa: PLC0415
+
+    loaded = load_all(rule_paths, settings, tests=True)
+    rule = find_rule(code, loaded.rules)
+    funnel = None
+    if trace is not None:
+        path = _one_trace(ctx, trace)
+        funnel = _funnel(rule, path, forward or loaded.found.config.forward)
+    click.echo(_render(Explanation(document(rule), funnel), output_format), nl=False, color=True)
+
+
+def _one_trace(ctx: click.Context, argument: str) -> str:
+    """Return the one trace that an argument names; end the command where there is none."""
+    codes: list[int] = []
+    traces = list(find_traces([argument], (), codes, None))
+    if codes:
+        ctx.exit(codes[0])
+    if len(traces) > 1:
+        raise click.UsageError(f"{argument}: holds {len(traces)} traces; name one of them")
+    return traces[0]
+
+
+def _funnel(rule: "Rule", path: str, forward: str | None) -> "Funnel":
+    """Read a trace and follow its rows through a rule.
+
+    Raises:
+        TraceError: the file cannot be read as a PyTorch trace.
+        NothingToCheckError: nothing was recorded in it.
+    """
+    from analyze.engine.data import TraceTables  # noqa: PLC0415
+    from analyze.engine.explain import explain as follow  # noqa: PLC0415
+
+    trace = load(path, forward)
+    if trace.is_empty:
+        raise trace.nothing_recorded()
+    return follow(rule, TraceTables(trace), trace.name)
+
+
+def _render(explanation: "Explanation", output_format: str) -> str:
+    if output_format == "json":
+        from analyze.report.json_writer import to_json  # noqa: PLC0415
+
+        return to_json([explanation.to_dict()])
+    from analyze.report.console import wants_color  # noqa: PLC0415
+    from analyze.report.explain_text import render_explanation  # noqa: PLC0415
+
+    return render_explanation(explanation, color=wants_color())

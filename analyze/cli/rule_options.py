@@ -1,0 +1,167 @@
+"""The options that say which rules are loaded and run, for every command that takes rules."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+if TYPE_CHECKING:
+    from analyze.config import ConfigFile
+    from analyze.engine.rule import Rule
+    from analyze.engine.selection import Selection
+
+
+@dataclass(frozen=True)
+class RuleOptions:
+    """The options as given.
+
+    Attributes:
+        paths: of ``--rules``.
+        settings: of ``--set``.
+        select, extend_select, ignore: selectors.
+        config: of ``--config``.
+        isolated: neither configuration nor installed packs.
+    """
+
+    paths: tuple[Path, ...]
+    settings: tuple[str, ...]
+    select: tuple[str, ...]
+    extend_select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    config: Path | None
+    isolated: bool
+
+    def load(self, *, tests: bool = False) -> "LoadedRules":
+        """Load all rules there are, with the parameters of the configuration and of ``--set``.
+
+        Raises:
+            AnalyzeError: an option or the configuration is wrong.
+            InvalidRulesError: a rule file is invalid.
+        """
+        from analyze.engine.loading import apply_settings, configured, load_rules  # noqa: PLC0415
+
+        found = self._config()
+        paths = [*found.rule_paths, *self.paths]
+        rules = load_rules(paths, installed=not self.isolated, tests=tests)
+        rules = configured(rules, found.config.params, str(found.file))
+        return LoadedRules(apply_settings(rules, self.settings), self._selection(found), found)
+
+    def _config(self) -> "ConfigFile":
+        from analyze.config import ConfigFile, find_config, read_config  # noqa: PLC0415
+
+        if self.isolated:
+            return ConfigFile()
+        return read_config(self.config) if self.config else find_config(Path.cwd())
+
+    def _selection(self, found: "ConfigFile") -> "Selection":
+        """Return what the command line selects; ``--select`` starts afresh."""
+        from analyze.engine.selection import Selection  # noqa: PLC0415
+
+        of_project = found.config.selection
+        if self.select:
+            return Selection(self.select, self.extend_select, self.ignore)
+        extend = (*of_project.extend, *self.extend_select)
+        return Selection(of_project.select, extend, self.ignore, of_project.ignores)
+
+
+@dataclass(frozen=True)
+class LoadedRules:
+    """All rules, and which of them are run.
+
+    Attributes:
+        rules: every rule that was loaded.
+        selection: which of them are run.
+        found: the configuration.
+    """
+
+    rules: "list[Rule]"
+    selection: "Selection"
+    found: "ConfigFile"
+
+
+def rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options; the command gets them as one :class:`RuleOptions` named ``options``."""
+
+    @functools.wraps(command)
+    def bundled(
+        *args: Any,
+        rule_paths: tuple[Path, ...],
+        settings: tuple[str, ...],
+        select: tuple[str, ...],
+        extend_select: tuple[str, ...],
+        ignore: tuple[str, ...],
+        config: Path | None,
+        isolated: bool,
+        **rest: Any,
+    ) -> Any:
+        given = RuleOptions(
+            rule_paths,
+            settings,
+            _split(select),
+            _split(extend_select),
+            _split(ignore),
+            config,
+            isolated,
+        )
+        return command(*args, options=given, **rest)
+
+    for option in reversed(_OPTIONS):
+        option(bundled)
+    return bundled
+
+
+def _split(selectors: tuple[str, ...]) -> tuple[str, ...]:
+    """Split selectors given with commas.
+
+    Raises:
+        UsageError: one of them is empty, as an unset variable makes it.
+    """
+    parts = tuple(part.strip() for given in selectors for part in given.split(","))
+    if not all(parts):
+        raise click.UsageError("an empty code in --select, --extend-select or --ignore")
+    return parts
+
+
+_OPTIONS = (
+    click.option(
+        "--rules",
+        "rule_paths",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        help="A rule file or a folder of rules, beside the built-in ones. Repeatable.",
+    ),
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="CODE.PARAM=VALUE",
+        help="Change a rule's threshold for this run, e.g. COPY101.min_bytes=MiB(8). Repeatable.",
+    ),
+    click.option(
+        "--select",
+        multiple=True,
+        metavar="RULES",
+        help="Run only these: codes, code prefixes (COPY, OCC1), names or categories, with commas."
+        " Starts afresh from what the configuration selects and ignores.",
+    ),
+    click.option(
+        "--extend-select", multiple=True, metavar="RULES", help="Run these as well. Repeatable."
+    ),
+    click.option(
+        "--ignore",
+        multiple=True,
+        metavar="RULES",
+        help="Do not run these; a more exact --select wins. Repeatable.",
+    ),
+    click.option(
+        "--config",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Read [tool.kinetolint] from this file instead of the nearest pyproject.toml.",
+    ),
+    click.option(
+        "--isolated", is_flag=True, help="Neither pyproject.toml nor rules of installed packages."
+    ),
+)

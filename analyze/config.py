@@ -1,0 +1,123 @@
+"""The configuration of a project: ``[tool.kinetolint]`` in its ``pyproject.toml``."""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from analyze.engine.model import Code, Identifier, Text
+from analyze.engine.selection import Ignore, Selection
+from analyze.engine.validation import KeyProblem, key_problems
+from analyze.engine.values import Scalar
+from analyze.errors import AnalyzeError
+
+FILE = "pyproject.toml"
+TABLE = "tool.kinetolint"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class IgnoreEntry(_Strict):
+    """Findings that are known and not wanted: of which rules, and why."""
+
+    code: Text
+    reason: Text
+
+
+class Config(_Strict):
+    """The keys of ``[tool.kinetolint]``.
+
+    Attributes:
+        rules: rule files and folders, relative to the file.
+        select, extend_select: codes, code prefixes, names or categories of the rules to run.
+        ignore: rules whose findings are only counted, each with the reason.
+        params: per code, values of its parameters.
+        fail_on: as ``--fail-on``.
+        forward: as ``--forward``.
+    """
+
+    rules: list[Text] = []
+    select: list[Text] | None = None
+    extend_select: Annotated[list[Text], Field(alias="extend-select")] = []
+    ignore: list[IgnoreEntry] = []
+    params: dict[Code, dict[Identifier, Scalar | list[Scalar]]] = {}
+    fail_on: Annotated[
+        Literal["info", "warning", "error", "never"] | None, Field(alias="fail-on")
+    ] = None
+    forward: Text | None = None
+
+    @property
+    def selection(self) -> Selection:
+        """Which rules the project runs."""
+        ignores = [Ignore(entry.code, entry.reason) for entry in self.ignore]
+        return Selection(self.select, self.extend_select, ignores=ignores)
+
+
+class ConfigFile(BaseModel):
+    """A configuration and the file it stands in; without a file it is empty."""
+
+    config: Config = Config()
+    file: Path | None = None
+
+    @property
+    def rule_paths(self) -> list[Path]:
+        """The project's rule files and folders."""
+        folder = self.file.parent if self.file else Path()
+        return [folder / path for path in self.config.rules]
+
+
+def find_config(start: Path) -> ConfigFile:
+    """Return the configuration that holds in a folder: the nearest one, going up.
+
+    Raises:
+        AnalyzeError: the file cannot be read, or a key or value is wrong.
+    """
+    for folder in [start, *start.parents]:
+        file = folder / FILE
+        if file.is_file():
+            table = _table(file)
+            if table is not None:
+                return ConfigFile(config=_validated(table, file), file=file)
+    return ConfigFile()
+
+
+def read_config(file: Path) -> ConfigFile:
+    """Return the configuration in a file.
+
+    Raises:
+        AnalyzeError: the file cannot be read, has no such table, or a key or value is wrong.
+    """
+    table = _table(file)
+    if table is None:
+        raise AnalyzeError(f"{file}: has no table [{TABLE}]")
+    return ConfigFile(config=_validated(table, file), file=file)
+
+
+def _table(file: Path) -> Any | None:
+    try:
+        data: Any = tomllib.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise AnalyzeError(f"{file}: cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise AnalyzeError(f"{file}: not TOML: {error}") from None
+    for key in TABLE.split("."):
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+def _validated(table: Any, file: Path) -> Config:
+    try:
+        return Config.model_validate(table)
+    except ValidationError as error:
+        problems = "; ".join(_worded(problem) for problem in key_problems(error, Config, table))
+        raise AnalyzeError(f"{file}: [{TABLE}] {problems}") from None
+
+
+def _worded(problem: KeyProblem) -> str:
+    path = problem.path[:-1] if problem.key else problem.path
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    help_text = f" ({problem.help})" if problem.help else ""
+    return f"{place.removeprefix('.')}: {problem.message}{help_text}".removeprefix(": ")

@@ -1,0 +1,65 @@
+"""Attention written out as ops: a batched product, a softmax, and a batched product again."""
+
+import polars as pl
+
+_BATCHED = ("aten::bmm", "aten::baddbmm")
+_PRODUCTS = (
+    *_BATCHED,
+    "aten::mm",
+    "aten::addmm",
+    "aten::mv",
+    "aten::addmv",
+    "aten::linear",
+    "aten::_scaled_mm",
+    "aten::convolution",
+    "aten::scaled_dot_product_attention",
+)
+_SOFTMAX = "aten::_softmax"
+_FUSED_OR_ITS_MATH = "scaled_dot_product"
+
+
+def attention_by_hand(ops: pl.DataFrame) -> pl.Series:
+    """Return the number of the hand-written attention each op is part of; null for none.
+
+    It spans the ops of one thread from the batched product whose result a softmax takes to the end
+    of the batched product after it. A router's or a classifier's softmax lies between products that
+    are not batched; the math backend of scaled_dot_product_attention is not written by hand.
+
+    Args:
+        ops: columns ``name``, ``op_chain``, ``lane``, ``start_ns``, ``dur_ns``.
+    """
+    nothing = pl.repeat(None, ops.height, dtype=pl.Int64, eager=True)
+    own = ~pl.col("op_chain").str.contains(_FUSED_OR_ITS_MATH, literal=True)
+    parts = (
+        ops.select(
+            "name", "op_chain", "lane", "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")
+        )
+        .filter(pl.col("name").is_in([*_PRODUCTS, _SOFTMAX]))
+        .with_columns(own=own.fill_null(value=True))
+        .filter(pl.col("own") | (pl.col("name") != _SOFTMAX))
+        .sort("lane", "start_ns")
+    )
+    if not (parts["name"] == _SOFTMAX).any():
+        return nothing
+    batched = pl.col("name").is_in(_BATCHED) & pl.col("own")
+    spans = (
+        parts.with_columns(
+            start_ns=pl.col("start_ns").shift(1).over("lane"),
+            end_ns=pl.col("end_ns").shift(-1).over("lane"),
+            before=batched.shift(1).over("lane"),
+            after=batched.shift(-1).over("lane"),
+        )
+        .filter((pl.col("name") == _SOFTMAX) & pl.col("before") & pl.col("after"))
+        .select("lane", "start_ns", "end_ns")
+        .sort("start_ns")
+        .with_row_index("number")
+    )
+    found = (
+        ops.select("lane", "start_ns")
+        .with_row_index("row")
+        .sort("start_ns")
+        .join_asof(spans, on="start_ns", by="lane", strategy="backward", check_sortedness=False)
+        .sort("row")
+    )
+    inside = pl.when(pl.col("start_ns") < pl.col("end_ns")).then("number").cast(pl.Int64)
+    return found.select(inside.alias("by_hand"))["by_hand"]
