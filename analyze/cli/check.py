@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
+from click.exceptions import Exit
 
 from analyze.cli.rule_options import LoadedRules, RuleOptions, rule_options
 from analyze.cli.traces import (
@@ -47,12 +48,12 @@ def check(
     verbose: bool,
 ) -> None:
     """Print coverage, then findings: expected, observed, where, evidence, action, savings."""
-    loaded = options.load()
+    loaded = options.load_sound()
     config = loaded.found.config
-    rules = loaded.selection.apply(loaded.rules)
+    codes = [complain(loaded.invalid)] if loaded.invalid else []
+    rules = _selected(loaded, codes)
     forward, fail_on = forward or config.forward, fail_on or config.fail_on or "error"
     reports: list[TraceReport] = []
-    codes: list[int] = []
     for path in find_traces(traces, command_names(ctx), codes, output):
         try:
             report = check_trace(path, forward, rules, loaded.selection)
@@ -65,6 +66,14 @@ def check(
     if reports:
         emit(_render(reports, output_format, verbose=verbose), output)
     ctx.exit(worst_exit_code(codes))
+
+
+def _selected(loaded: LoadedRules, codes: list[int]) -> "list[Rule]":
+    """Return the rules to run; where there are none, exit."""
+    try:
+        return loaded.selection.apply(loaded.rules)
+    except AnalyzeError as error:
+        raise Exit(worst_exit_code([*codes, complain(error)])) from None
 
 
 def _complain_of_stale_ignores(reports: "list[TraceReport]", loaded: LoadedRules) -> None:

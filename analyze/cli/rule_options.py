@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from analyze.errors import AnalyzeError
+
 if TYPE_CHECKING:
     from analyze.config import ConfigFile
+    from analyze.engine.problems import InvalidRulesError
     from analyze.engine.rule import Rule
     from analyze.engine.selection import Selection
 
@@ -41,13 +44,33 @@ class RuleOptions:
             AnalyzeError: an option or the configuration is wrong.
             InvalidRulesError: a rule file is invalid.
         """
-        from analyze.engine.loading import apply_settings, configured, load_rules  # noqa: PLC0415
+        loaded = self.load_sound(tests=tests)
+        if loaded.invalid is not None:
+            raise loaded.invalid
+        return loaded
+
+    def load_sound(self, *, tests: bool = False) -> "LoadedRules":
+        """Load the rules that are valid, and the problems of the others.
+
+        Raises:
+            AnalyzeError: an option or the configuration is wrong.
+            InvalidRulesError: a rule file is invalid, and a parameter of it is set.
+        """
+        from analyze.engine.loading import (  # noqa: PLC0415
+            apply_settings,
+            configured,
+            load_sound_rules,
+        )
 
         found = self._config()
         paths = [*found.rule_paths, *self.paths]
-        rules = load_rules(paths, installed=not self.isolated, tests=tests)
-        rules = configured(rules, found.config.params, str(found.file))
-        return LoadedRules(apply_settings(rules, self.settings), self._selection(found), found)
+        rules, invalid = load_sound_rules(paths, installed=not self.isolated, tests=tests)
+        try:
+            rules = configured(rules, found.config.params, str(found.file))
+            rules = apply_settings(rules, self.settings)
+        except AnalyzeError as error:
+            raise invalid or error from None
+        return LoadedRules(rules, self._selection(found), found, invalid)
 
     def _config(self) -> "ConfigFile":
         from analyze.config import ConfigFile, find_config, read_config  # noqa: PLC0415
@@ -75,11 +98,13 @@ class LoadedRules:
         rules: every rule that was loaded.
         selection: which of them are run.
         found: the configuration.
+        invalid: what is wrong with the rules that could not be loaded.
     """
 
     rules: "list[Rule]"
     selection: "Selection"
     found: "ConfigFile"
+    invalid: "InvalidRulesError | None" = None
 
 
 def rule_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -55,14 +55,36 @@ def load_rules(
         RuleError: a path does not exist.
         AnalyzeError: a setting names no rule or no parameter.
     """
+    rules, invalid = load_sound_rules(paths, builtin=builtin, installed=installed, tests=tests)
+    if invalid is not None:
+        raise invalid
+    return apply_settings(rules, settings)
+
+
+def load_sound_rules(
+    paths: Sequence[str | Path] = (),
+    *,
+    builtin: bool = True,
+    installed: bool = False,
+    tests: bool = True,
+) -> tuple[list[Rule], InvalidRulesError | None]:
+    """Load rules and leave out those with problems, so that they do not stand in the others' way.
+
+    For the arguments see :func:`load_rules`.
+
+    Returns:
+        The sound rules, sorted by code, and the problems of the others.
+
+    Raises:
+        RuleError: a path does not exist.
+    """
     named = {BUILTIN: builtin_rules(), **(installed_packs() if installed else {})}
     roots = [folder for name, folder in named.items() if builtin or name != BUILTIN]
     loading = _Loading(PackLoader(named), tests=tests)
     loading.read([*roots, *(Path(path) for path in paths)])
-    rules = loading.rules()
-    if loading.problems:
-        raise InvalidRulesError(dict.fromkeys(loading.problems))
-    return apply_settings(sorted(rules, key=lambda rule: rule.code), settings)
+    rules = sorted(loading.rules(), key=lambda rule: rule.code)
+    problems = dict.fromkeys(loading.problems)
+    return rules, InvalidRulesError(problems) if problems else None
 
 
 def load_rule(file: Path, *, tests: bool = True) -> Rule:
@@ -127,7 +149,7 @@ class _Source:
     pack: Pack
     document: Document
     shared: Shared
-    is_overridden: bool = False
+    overridden_by: list[Pack] = field(default_factory=list)
     params: list[tuple[Mapping[str, Value], Reporter, tuple[str | int, ...]]] = field(
         default_factory=list
     )
@@ -137,6 +159,12 @@ class _Source:
         """The code as written."""
         data = self.document.data
         return data.get("code") if isinstance(data, dict) else None
+
+    @property
+    def has_sound_packs(self) -> bool:
+        """Whether nothing is wrong with the packs that it rests on."""
+        packs = [*self.pack.with_extended(), *self.overridden_by]
+        return not any(pack.reporter.problems for pack in packs)
 
 
 class _Loading:
@@ -168,16 +196,18 @@ class _Loading:
         """Apply overrides, then check the rules and return those without problems."""
         for pack in self._loaded.values():
             self._override(pack)
-        rules = [rule for source in self._sources if (rule := self._rule(source)) is not None]
-        self.problems += _duplicates(rules)
-        if self._tests and builtin_rules().resolve() in self._loaded:
-            codes = [str(source.code) for source in self._sources]
-            self.problems += _unknown_consequences(rules, codes)
+        checked = [(source, self._rule(source)) for source in self._sources]
         for pack in self._loaded.values():
             if self._tests:
                 check_macros(pack)
             self.problems += in_order(pack.reporter.problems)
-        return rules
+        rules = [rule for source, rule in checked if rule and source.has_sound_packs]
+        first, problems = _without_duplicates(rules)
+        self.problems += problems
+        if self._tests and builtin_rules().resolve() in self._loaded:
+            codes = [str(source.code) for source in self._sources]
+            self.problems += _unknown_consequences(rules, codes)
+        return first
 
     def _with_extended(self, root: Path) -> list[Path]:
         try:
@@ -208,11 +238,12 @@ class _Loading:
 
     def _override(self, pack: Pack) -> None:
         for source in self._sources:
-            for index, override in overrides_of(pack, source.code):
+            overrides = list(overrides_of(pack, source.code))
+            for index, override in overrides:
                 path = ("override", index, "params")
                 source.params.append((override.params, pack.reporter, path))
-                source.is_overridden = True
-            if source.is_overridden:
+            if overrides:
+                source.overridden_by.append(pack)
                 source.document = overridden(source.document, pack)
                 source.shared = source.shared.beside(pack.shared)
         codes = [str(source.code) for source in self._sources]
@@ -229,10 +260,12 @@ class _Loading:
             return None
         params, changed = self._params(source, model, reporter)
         program = compile_rule(model, params, None, reporter, source.shared)
-        is_trusted = source.pack.root == builtin_rules() and not source.is_overridden
+        is_trusted = source.pack.root == builtin_rules() and not source.overridden_by
         if program and not reporter.problems and (self._tests or not is_trusted):
             _dry_run(program, model, reporter)
         self.problems += in_order(reporter.problems)
+        if reporter.problems:
+            return None
         parent = source.path.resolve().parent
         category = parent.name if parent != source.pack.root.resolve() else ""
         pack = source.pack
@@ -282,15 +315,24 @@ def _files_of(root: Path) -> list[Path]:
     return [root]
 
 
-def _duplicates(rules: Sequence[Rule]) -> Iterator[Problem]:
-    for key in ("code", "name"):
-        first: dict[str, Rule] = {}
-        for rule in rules:
-            word = getattr(rule, key)
-            other = first.setdefault(word, rule)
-            if other is not rule:
-                where = rule.document.locate((key,))
-                yield Problem(where, f"the {key} {word} is already used by {other.file}")
+def _without_duplicates(rules: Sequence[Rule]) -> tuple[list[Rule], list[Problem]]:
+    """Return the rules whose code and name no earlier rule has, and the problems of the others."""
+    first: list[Rule] = []
+    problems = []
+    for rule in rules:
+        same = [
+            (key, other) for key in ("code", "name") for other in first if _same(rule, other, key)
+        ]
+        for key, other in same:
+            message = f"the {key} {getattr(rule, key)} is already used by {other.file}"
+            problems.append(Problem(rule.document.locate((key,)), message))
+        if not same:
+            first.append(rule)
+    return first, problems
+
+
+def _same(rule: Rule, other: Rule, key: str) -> bool:
+    return bool(getattr(rule, key) == getattr(other, key))
 
 
 def _unknown_consequences(rules: Sequence[Rule], codes: Collection[str]) -> Iterator[Problem]:

@@ -140,12 +140,18 @@ def test_rules_check_shows_all_problems_at_once(project: Path, run_analyze: RunA
 def test_a_broken_rule_leaves_the_results_of_the_others(
     project: Path, trace: Path, run_analyze: RunAnalyze
 ) -> None:
-    """One that is unfit for the trace, and one that needs what the trace lacks."""
+    """One that is no rule, one that is invalid, and one that needs what the trace lacks."""
+    (project / "perf/no-rule.yaml").write_text("a: [")
+    wrong = RULE.replace("MINE101", "MINE103").replace("any-kernel", "invalid")
+    (project / "perf/invalid.yaml").write_text(wrong.replace("count()", "cont()"))
     text = RULE.replace("code: MINE101", "code: MINE102").replace("any-kernel", "by-line")
     stacks = text.replace("from: kernels", "from: kernels\nwhere: {source: {contains: model}}")
     (project / "perf/by-line.yaml").write_text(stacks)
     alone = orjson.loads(run_analyze(trace, "--format", "json").stdout)
     done = run_analyze(trace, "--rules", "perf", "--format", "json")
+    assert done.returncode == 4
+    assert "no-rule.yaml" in done.stderr
+    assert "unknown function 'cont'" in done.stderr
     report = orjson.loads(done.stdout)
     others = [finding for finding in report["findings"] if finding["code"] != "MINE101"]
     assert others == alone["findings"]
