@@ -1,6 +1,7 @@
 """The configuration of a project: ``[tool.kinetolint]`` in its ``pyproject.toml``."""
 
 import tomllib
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -56,10 +57,11 @@ class Config(_Strict):
         return Selection(self.select, self.extend_select, ignores=ignores)
 
 
-class ConfigFile(BaseModel):
+@dataclass(frozen=True)
+class ConfigFile:
     """A configuration and the file it stands in; without a file it is empty."""
 
-    config: Config = Config()
+    config: Config = field(default_factory=Config)
     file: Path | None = None
 
     @property

@@ -12,7 +12,7 @@ from analyze.cli.traces import (
     complain,
     emit,
     find_traces,
-    load,
+    load_recorded,
     trace_arguments,
     worst_exit_code,
 )
@@ -99,10 +99,7 @@ def check_trace(
     from analyze.engine.run import run_rules  # noqa: PLC0415
     from analyze.engine.selection import EVERYTHING  # noqa: PLC0415
 
-    trace = load(path, forward)
-    if trace.is_empty:
-        raise trace.nothing_recorded()
-    return run_rules(trace, rules, selection or EVERYTHING)
+    return run_rules(load_recorded(path, forward), rules, selection or EVERYTHING)
 
 
 def _verdict(report: "TraceReport", fail_on: str) -> int:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from analyze.cli.rules.choosing import load_all, rules_option
-from analyze.cli.traces import find_traces, format_option, load
+from analyze.cli.rule_options import rules_option, set_option
+from analyze.cli.rules.choosing import load_all
+from analyze.cli.traces import find_traces, format_option, forward_option, load_recorded
 
 if TYPE_CHECKING:
     from analyze.engine.explain import Explanation, Funnel
@@ -17,18 +18,8 @@ if TYPE_CHECKING:
 @click.argument("code")
 @click.argument("trace", required=False)
 @rules_option
-@click.option(
-    "--forward",
-    metavar="NAME",
-    help="The record_function annotation that encloses one forward, as for `analyze check`.",
-)
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="CODE.PARAM=VALUE",
-    help="Change a rule's threshold for this run, e.g. COPY101.min_bytes=MiB(8). Repeatable.",
-)
+@forward_option
+@set_option
 @format_option("text", "json")
 @click.pass_context
 def explain(
@@ -78,9 +69,7 @@ def _funnel(rule: "Rule", path: str, forward: str | None) -> "Funnel":
     from analyze.engine.data import TraceTables  # noqa: PLC0415
     from analyze.engine.explain import explain as follow  # noqa: PLC0415
 
-    trace = load(path, forward)
-    if trace.is_empty:
-        raise trace.nothing_recorded()
+    trace = load_recorded(path, forward)
     return follow(rule, TraceTables(trace), trace.name)
 
 

@@ -150,21 +150,23 @@ def _split(selectors: tuple[str, ...]) -> tuple[str, ...]:
     return parts
 
 
+rules_option = click.option(
+    "--rules",
+    "rule_paths",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A rule file or a folder of rules, beside the built-in ones. Repeatable.",
+)
+set_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="CODE.PARAM=VALUE",
+    help="Change a rule's threshold for this run, e.g. COPY101.min_bytes=MiB(8). Repeatable.",
+)
 _OPTIONS = (
-    click.option(
-        "--rules",
-        "rule_paths",
-        multiple=True,
-        type=click.Path(path_type=Path),
-        help="A rule file or a folder of rules, beside the built-in ones. Repeatable.",
-    ),
-    click.option(
-        "--set",
-        "settings",
-        multiple=True,
-        metavar="CODE.PARAM=VALUE",
-        help="Change a rule's threshold for this run, e.g. COPY101.min_bytes=MiB(8). Repeatable.",
-    ),
+    rules_option,
+    set_option,
     click.option(
         "--select",
         multiple=True,

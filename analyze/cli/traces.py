@@ -36,21 +36,24 @@ def format_option(*formats: str) -> Callable[[Command], Command]:
     )
 
 
+forward_option = click.option(
+    "--forward",
+    metavar="NAME",
+    help="The record_function annotation that encloses one forward. Default: the annotation"
+    " that capture writes, else the ProfilerStep, else the whole trace.",
+)
+output_option = click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write to this file instead of standard output; whole or not at all.",
+)
+
+
 def trace_arguments(command: Command) -> Command:
     """Add the arguments that every command over traces takes."""
     command = format_option("text", "json")(command)
-    command = click.option(
-        "--forward",
-        metavar="NAME",
-        help="The record_function annotation that encloses one forward. Default: the annotation"
-        " that capture writes, else the ProfilerStep, else the whole trace.",
-    )(command)
-    command = click.option(
-        "-o",
-        "--output",
-        type=click.Path(path_type=Path, dir_okay=False),
-        help="Write to this file instead of standard output; whole or not at all.",
-    )(command)
+    command = output_option(forward_option(command))
     return click.argument("traces", metavar="TRACE...", nargs=-1, required=True)(command)
 
 
@@ -150,6 +153,18 @@ def load(path: str, forward: str | None) -> "Trace":
 
     with reading(path) as progress:
         return load_trace(path, forward=forward, progress=progress)
+
+
+def load_recorded(path: str, forward: str | None) -> "Trace":
+    """Read one trace in which something was recorded; otherwise see :func:`load`.
+
+    Raises:
+        NothingToCheckError: nothing was recorded in it.
+    """
+    trace = load(path, forward)
+    if trace.is_empty:
+        raise trace.nothing_recorded()
+    return trace
 
 
 def emit(text: str, output: Path | None) -> None:

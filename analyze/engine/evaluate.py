@@ -17,7 +17,7 @@ from analyze.engine.judge import CHAIN, Judge, Judged, Suspect
 from analyze.engine.needs import missing
 from analyze.engine.program import Program
 
-_MATCHES = "#matches"
+_HOLDS = "#holds"
 _PRESENT = "#present"
 
 OK = "#ok"
@@ -117,6 +117,11 @@ def rows_in_units(program: Program, tables: Tables, units: pl.DataFrame) -> pl.D
     return rows.filter(pl.col(UNIT).is_in(units[UNIT].implode()))
 
 
+def holding(condition: pl.Expr, rows: pl.DataFrame) -> pl.Series:
+    """Return whether a condition holds for each row; null where it cannot be told."""
+    return rows.with_columns(condition.alias(_HOLDS))[_HOLDS]
+
+
 def _needed_columns(program: Program) -> set[str]:
     needed = {*program.group_by, *program.evidence, *program.distinct, CHAIN}
     needed |= {program.sort[0]} if program.sort else set()
@@ -146,9 +151,9 @@ class Evaluation:
         self._keys = [f"#key{index}" for index in range(len(program.group_by))]
         self.units = tables.units(program.per)
         rows = rows_in_units(program, tables, self.units)
-        matches = rows.select(program.where.alias(_MATCHES))[_MATCHES]
-        self._undecided = matches.null_count() if rows.height else 0
-        self.rows = rows.filter(program.where)
+        matches = holding(program.where, rows)
+        self._undecided = matches.null_count()
+        self.rows = rows.filter(matches)
 
     def run(self) -> Outcome:
         """Judge every group."""
@@ -209,7 +214,7 @@ class Evaluation:
             return Outcome()
         suspects = [
             Suspect(group, frame, "informative", frame.height, 0)
-            for group, frame in self._groups(measured)
+            for group, frame in self._reported_groups(measured)
         ]
         return Outcome(self._judged(suspects))
 
@@ -218,7 +223,7 @@ class Evaluation:
         if self._keys and empty is None:
             measured = self._doubtful(measured)
         suspects, unknown = [], []
-        for group, frame in self._groups(measured):
+        for group, frame in self._reported_groups(measured):
             suspect = self._suspect(group, self._zero_filled(frame, empty))
             if suspect.units.height:
                 suspects.append(suspect)
@@ -227,13 +232,18 @@ class Evaluation:
         words = self._unknown_words(unknown) if unknown else None
         return Outcome(self._judged(suspects), unknown=words)
 
+    def _reported_groups(
+        self, measured: pl.DataFrame
+    ) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
+        count = measured.select(self._keys).n_unique() if self._keys and measured.height else 0
+        if count > MAX_GROUPS:
+            raise TooManyGroupsError(count)
+        yield from self._groups(measured)
+
     def _groups(self, measured: pl.DataFrame) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
         if not self._keys:
             yield {}, measured
             return
-        count = measured.select(pl.struct(self._keys).n_unique()).item() if measured.height else 0
-        if count > MAX_GROUPS:
-            raise TooManyGroupsError(count)
         for values, frame in measured.group_by(self._keys, maintain_order=True):
             yield dict(zip(self._program.group_by, values, strict=True)), frame
 

@@ -11,13 +11,13 @@ from typing import Any
 import polars as pl
 
 from analyze.engine.data import Tables
-from analyze.engine.evaluate import Evaluation, MeasuredGroup, rows_in_units
+from analyze.engine.evaluate import Evaluation, MeasuredGroup, holding, rows_in_units
 from analyze.engine.findings import plain
 from analyze.engine.matchers import compile_matcher
 from analyze.engine.model import Expression, RuleTest, State
 from analyze.engine.per import per_of, unit_in_words
 from analyze.engine.program import Program, Verdict
-from analyze.engine.reporting import Reporter
+from analyze.engine.reporting import Reporter, spell
 from analyze.engine.result import Finding
 from analyze.engine.rule import Rule
 from analyze.engine.run import run_rule
@@ -30,7 +30,7 @@ from analyze.tables.catalogue import TABLES
 SCHEMA_VERSION = 1
 """Raised when a key is renamed, removed or changes its meaning; new keys do not raise it."""
 
-MAX_GROUPS = 20
+KEPT_GROUPS = 20
 """Groups that are kept, those that fail first."""
 
 _COMMENT_BEHIND = re.compile(r"[\s,}\]]*#+ ?(.*)")
@@ -267,9 +267,7 @@ def _words(rule: Rule, condition: Any) -> str:
 
 
 def _spelt(written: Expression) -> str:
-    if isinstance(written, bool):
-        return str(written).lower()
-    return " ".join(str(written).split())
+    return " ".join(spell(written).split())
 
 
 def _severity(rule: Rule) -> Iterator[str]:
@@ -367,7 +365,7 @@ class _Explaining:
             conditions=tuple(_counted(conditions, rows)),
             matched=evaluation.rows.height,
             group_count=len(groups),
-            groups=tuple(self._seen(group) for group in groups[:MAX_GROUPS]),
+            groups=tuple(self._seen(group) for group in groups[:KEPT_GROUPS]),
             verdicts=tuple(self._verdicts(evaluation.rows)),
         )
 
@@ -400,8 +398,8 @@ class _Explaining:
             ("uncertain", program.uncertain, [it.when for it in model.uncertain]),
         ):
             for verdict, when in zip(verdicts, written, strict=True):
-                words, holding = _words(self._rule, when), _holding(verdict, rows)
-                yield VerdictSeen(kind, words, verdict.because, holding, rows.height)
+                words, seen = _words(self._rule, when), _rows_of(verdict, rows)
+                yield VerdictSeen(kind, words, verdict.because, seen, rows.height)
 
 
 def _formats_of(program: Program) -> dict[str, str]:
@@ -417,7 +415,7 @@ def _failing_first(group: MeasuredGroup) -> tuple[int, int]:
 def _counted(conditions: list[tuple[str, pl.Expr]], rows: pl.DataFrame) -> Iterator[Condition]:
     so_far = pl.Series([True]).new_from_index(0, rows.height)
     for words, expr in conditions:
-        holds = rows.with_columns(expr.alias("#holds"))["#holds"]
+        holds = holding(expr, rows)
         so_far &= holds.fill_null(value=False)
         yield Condition(words, int(holds.sum()), holds.null_count(), int(so_far.sum()))
 
@@ -434,8 +432,5 @@ def _range(values: pl.Series, form: str) -> MeasureRange:
     )
 
 
-def _holding(verdict: Verdict, rows: pl.DataFrame) -> int | None:
-    if verdict.rows is None:
-        return None
-    holds = rows.with_columns(verdict.rows.alias("#holds"))["#holds"]
-    return int(holds.sum())
+def _rows_of(verdict: Verdict, rows: pl.DataFrame) -> int | None:
+    return None if verdict.rows is None else int(holding(verdict.rows, rows).sum())

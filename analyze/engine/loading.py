@@ -10,7 +10,7 @@ from analyze.engine.evaluate import evaluate_rows
 from analyze.engine.installed import installed_packs
 from analyze.engine.macros import check_macros
 from analyze.engine.matchers import Shared
-from analyze.engine.model import RuleModel
+from analyze.engine.model import Override, RuleModel
 from analyze.engine.overriding import overridden, overrides_of
 from analyze.engine.packs import BUILTIN, PACK_FILE, Pack, PackLoader, builtin_rules, pack_root
 from analyze.engine.params import parse_setting, replaced_param, resolve_params
@@ -106,12 +106,8 @@ def apply_settings(rules: Sequence[Rule], settings: Sequence[str]) -> list[Rule]
     by_code = {rule.code: rule for rule in rules}
     for setting in settings:
         code, name, written = parse_setting(setting)
-        if code not in by_code:
-            known = did_you_mean(code, by_code)
-            raise AnalyzeError(
-                f"--set {setting}: no rule '{code}'" + (f"; {known}" if known else "")
-            )
-        by_code[code] = by_code[code].with_param(name, written, setting)
+        rule = _of_code(code, by_code, f"--set {setting}")
+        by_code[code] = rule.with_param(name, written, setting)
     return list(by_code.values())
 
 
@@ -130,15 +126,20 @@ def configured(
     """
     by_code = {rule.code: rule for rule in rules}
     for code, values in params.items():
-        if code not in by_code:
-            known = did_you_mean(code, by_code)
-            raise AnalyzeError(f"{who}: params: no rule '{code}'" + (f"; {known}" if known else ""))
+        rule = _of_code(code, by_code, f"{who}: params")
         try:
-            by_code[code] = by_code[code].with_params(values, who)
+            by_code[code] = rule.with_params(values, who)
         except ExpressionError as error:
             help_text = f" ({error.help})" if error.help else ""
             raise AnalyzeError(f"{who}: params.{code}: {error.message}{help_text}") from None
     return list(by_code.values())
+
+
+def _of_code(code: str, by_code: Mapping[str, Rule], who: str) -> Rule:
+    if code not in by_code:
+        known = did_you_mean(code, by_code)
+        raise AnalyzeError(f"{who}: no rule '{code}'" + (f"; {known}" if known else ""))
+    return by_code[code]
 
 
 @dataclass
@@ -150,15 +151,18 @@ class _Source:
     document: Document
     shared: Shared
     overridden_by: list[Pack] = field(default_factory=list)
-    params: list[tuple[Mapping[str, Value], Reporter, tuple[str | int, ...]]] = field(
-        default_factory=list
-    )
 
     @property
     def code(self) -> object:
         """The code as written."""
         data = self.document.data
         return data.get("code") if isinstance(data, dict) else None
+
+    def overrides(self) -> Iterator[tuple[int, Override, Pack]]:
+        """Yield what packs override in it, with the position in ``override``, and the pack."""
+        for pack in self.overridden_by:
+            for index, override in overrides_of(pack, self.code):
+                yield index, override, pack
 
     @property
     def has_sound_packs(self) -> bool:
@@ -238,11 +242,7 @@ class _Loading:
 
     def _override(self, pack: Pack) -> None:
         for source in self._sources:
-            overrides = list(overrides_of(pack, source.code))
-            for index, override in overrides:
-                path = ("override", index, "params")
-                source.params.append((override.params, pack.reporter, path))
-            if overrides:
+            if any(overrides_of(pack, source.code)):
                 source.overridden_by.append(pack)
                 source.document = overridden(source.document, pack)
                 source.shared = source.shared.beside(pack.shared)
@@ -279,13 +279,14 @@ class _Loading:
         own = resolve_params(model.params, reporter)
         params = {**own, **pack.params}
         changed = dict.fromkeys(own.keys() & pack.params.keys(), f"pack {pack.name}")
-        for values, of_pack, path in source.params:
-            for name, value in values.items():
+        for index, override, by in source.overrides():
+            for name, value in override.params.items():
                 try:
                     params = replaced_param(params, name, value)
                 except ExpressionError as error:
-                    of_pack.add((*path, name), error.message, error.help, key=True)
-                changed[name] = f"{of_pack.document.file}"
+                    path = ("override", index, "params", name)
+                    by.reporter.add(path, error.message, error.help, key=True)
+                changed[name] = by.reporter.document.file
         return params, changed
 
 
@@ -319,20 +320,17 @@ def _without_duplicates(rules: Sequence[Rule]) -> tuple[list[Rule], list[Problem
     """Return the rules whose code and name no earlier rule has, and the problems of the others."""
     first: list[Rule] = []
     problems = []
+    owners: dict[tuple[str, str], Rule] = {}
     for rule in rules:
-        same = [
-            (key, other) for key in ("code", "name") for other in first if _same(rule, other, key)
-        ]
-        for key, other in same:
-            message = f"the {key} {getattr(rule, key)} is already used by {other.file}"
+        words = [("code", rule.code), ("name", rule.name)]
+        taken = [word for word in words if word in owners]
+        for key, word in taken:
+            message = f"the {key} {word} is already used by {owners[key, word].file}"
             problems.append(Problem(rule.document.locate((key,)), message))
-        if not same:
+        if not taken:
             first.append(rule)
+            owners |= dict.fromkeys(words, rule)
     return first, problems
-
-
-def _same(rule: Rule, other: Rule, key: str) -> bool:
-    return bool(getattr(rule, key) == getattr(other, key))
 
 
 def _unknown_consequences(rules: Sequence[Rule], codes: Collection[str]) -> Iterator[Problem]:

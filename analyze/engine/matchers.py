@@ -320,13 +320,13 @@ class _Test:
             return f"'{self.name}' holds {self.kind.value}, but this is {kind.value}"
         if not all(is_usable(item) for item in _each(value)):
             return "the number is too large"
-        wanted = _wanted(op)
+        wanted = kind_needed(op)
         if wanted is not None and self.kind is not wanted:
             return f"'{op}' needs {wanted.value}, but '{self.name}' holds {self.kind.value}"
         return f"'{op}' needs some text" if value == "" and op in TEXT_OPERATORS else None
 
 
-def _wanted(op: str) -> Kind | None:
+def kind_needed(op: str) -> Kind | None:
     """Return the kind of column that an operator needs; None where it fits any."""
     if op in TEXT_OPERATORS:
         return Kind.TEXT

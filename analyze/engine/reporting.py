@@ -48,7 +48,7 @@ class Reporter:
 
         For the arguments see :func:`analyze.engine.expressions.compile_expression`.
         """
-        text = written if isinstance(written, str) else _spell(written)
+        text = spell(written)
         try:
             return compile_expression(text, scope, place, want)
         except ExpressionError as error:
@@ -63,8 +63,10 @@ class Reporter:
         self.problems.append(Problem(where, error.message, error.help))
 
 
-def _spell(value: object) -> str:
-    """Spell a YAML number, flag or null as an expression."""
+def spell(value: object) -> str:
+    """Return an expression as text: a YAML number, flag or null is one too."""
+    if isinstance(value, str):
+        return value
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return repr(value)

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from analyze.engine.matchers import OPERATORS, TEXT_OPERATORS
+from analyze.engine.matchers import OPERATORS, TEXT_OPERATORS, kind_needed
 from analyze.engine.meanings import MATCHER_WORDS
 from analyze.engine.meanings import OPERATORS as OPERATOR_MEANINGS
 from analyze.engine.model import PackModel, RuleModel
@@ -31,12 +31,10 @@ _REFERENCE = r"^(\$|params\.)"
 _QUANTITY = r"^\$|params\.|[0-9]"
 """Constants such as ``MiB(1)``, ``params.x * 2`` and ``$list``: what else is text is a mistake."""
 
-_ORDERINGS = ("lt", "lte", "gt", "gte")
 _LISTS = ("in", "not_in")
 _OPERATORS_OF: Mapping[Kind, tuple[str, ...]] = {
-    Kind.NUMBER: tuple(name for name in OPERATORS if name not in TEXT_OPERATORS),
-    Kind.TEXT: tuple(name for name in OPERATORS if name not in _ORDERINGS),
-    Kind.FLAG: tuple(name for name in OPERATORS if name not in (*_ORDERINGS, *TEXT_OPERATORS)),
+    kind: tuple(name for name in OPERATORS if kind_needed(name) in (None, kind))
+    for kind in (Kind.NUMBER, Kind.TEXT, Kind.FLAG)
 }
 
 

@@ -281,3 +281,18 @@ def check_funnel(rule: Rule, tables: Tables, funnel: Funnel) -> None:
             assert sum(group.fails > 0 for group in funnel.groups) == len(funnel.findings)
         for group in funnel.groups:
             assert group.holds + group.fails + group.unknown == funnel.units
+
+
+def test_more_groups_than_may_be_reported_are_explained_where_most_hold(
+    load_text: LoadText,
+) -> None:
+    rule = load_text(
+        "from: kernels\ngroup_by: [start_us]\nmeasure: {us: sum(dur_us)}\nexpect: us < 9\n"
+    )
+    rows: list[dict[str, Any]] = [
+        {"start_us": start, "dur_us": 1, "forward": 0} for start in range(600)
+    ]
+    rows[7]["dur_us"] = 10
+    funnel = explain(rule, written(rule, rows), "t")
+    assert (funnel.state, funnel.group_count) == ("mismatch", 600)
+    assert funnel.groups[0].group == {"start_us": 7}

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.conftest import RunAnalyze
+from tests.integration.shown_output import assert_printed
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -42,12 +43,7 @@ def test_console_blocks(command: str, shown: str, run_analyze: RunAnalyze, tmp_p
     done = run_analyze(*resolved)
     assert "Traceback" not in done.stderr
     printed = (done.stdout + done.stderr).replace(f"{ROOT}/", "")
-    position = 0
-    for part in re.split(r"^\.\.\.$", shown, flags=re.MULTILINE):
-        expected = part.strip("\n")
-        at = printed.find(expected, position)
-        assert at >= 0, f"not printed (in this order) by {command}:\n{expected}\n---\n{printed}"
-        position = at + len(expected)
+    assert_printed(printed, shown, command)
 
 
 def test_the_capture_example_runs(

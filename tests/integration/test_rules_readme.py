@@ -10,6 +10,7 @@ import pytest
 from analyze.config import Config
 from analyze.engine.loading import load_rules
 from tests.conftest import ROOT, RunAnalyze
+from tests.integration.shown_output import assert_printed
 
 TEXT = (ROOT / "rules/README.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", TEXT, flags=re.DOTALL)
@@ -30,15 +31,6 @@ def write(text: str) -> None:
     file.parent.mkdir(exist_ok=True)
     with file.open("a" if words[:2] == ["add", "to"] else "w") as stream:
         stream.write(body if words[:2] == ["add", "to"] else text)
-
-
-def assert_printed(printed: str, shown: str, command: str) -> None:
-    position = 0
-    for part in re.split(r"^\.\.\.$", shown, flags=re.MULTILINE):
-        expected = part.strip("\n")
-        at = printed.find(expected, position)
-        assert at >= 0, f"not printed (in this order) by {command}:\n{expected}\n---\n{printed}"
-        position = at + len(expected)
 
 
 @pytest.mark.usefixtures("project")

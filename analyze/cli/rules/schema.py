@@ -4,8 +4,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from analyze.cli.rules.output import output_option
-from analyze.cli.traces import emit
+from analyze.cli.traces import emit, output_option
 
 
 @click.command()

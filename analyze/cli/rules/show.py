@@ -4,7 +4,8 @@ from pathlib import Path
 
 import rich_click as click
 
-from analyze.cli.rules.choosing import load_all, rules_option
+from analyze.cli.rule_options import rules_option
+from analyze.cli.rules.choosing import load_all
 
 
 @click.command()
