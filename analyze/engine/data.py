@@ -29,6 +29,7 @@ class Tables(ABC):
 
     def __init__(self) -> None:
         self._encoded: dict[tuple[str, str], tuple[pl.Series, pl.Series]] = {}
+        self._units_by_per: dict[Per, pl.DataFrame] = {}
 
     @property
     @abstractmethod
@@ -61,6 +62,11 @@ class Tables(ABC):
 
         Of the whole trace it is one row with its ``trace.gpu_busy_us`` and ``trace.cpu_us``.
         """
+        if per not in self._units_by_per:
+            self._units_by_per[per] = self._find_units(per)
+        return self._units_by_per[per]
+
+    def _find_units(self, per: Per) -> pl.DataFrame:
         if per.word == "trace":
             wholes = [
                 pl.Series(f"trace.{name}", [self.facts[name]], pl.Float64)

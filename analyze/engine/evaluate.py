@@ -109,8 +109,7 @@ def rows_in_units(program: Program, tables: Tables, units: pl.DataFrame) -> pl.D
         tables.distinct_test(table, column, test).alias(name)
         for name, (column, test) in program.scope.text_tests.items()
     ]
-    rows = rows.select(column for column in rows.columns if column in needed)
-    rows = rows.with_columns(extra) if rows.width else pl.DataFrame(extra)
+    rows = rows.select(*(column for column in rows.columns if column in needed), *extra)
     if program.scope.row_unit_columns:
         used = [f"{program.per.word}.{name}" for name in program.scope.row_unit_columns]
         rows = rows.join(units.select(UNIT, *used), on=UNIT, how="left", maintain_order="left")

@@ -98,7 +98,7 @@ class Judge:
             total=self._suspect.total,
             mismatching=self._units.height,
             unknown=self._suspect.unknown,
-            values=middle_values(self._units),
+            values=_plain(self._medians, self._units.schema),
             severity=LEVELS[self._medians_level()],
             worst_severity=LEVELS[worst[_LEVEL]],
             worst_unit=worst[UNIT],
@@ -166,25 +166,29 @@ def middle_values(units: pl.DataFrame) -> dict[str, Any]:
     Args:
         units: one row per unit, with measures and unit columns.
     """
-    medians = _medians(units)
+    return _plain(_medians(units), units.schema)
+
+
+def _plain(medians: pl.DataFrame, schema: pl.Schema) -> dict[str, Any]:
+    """Return medians by name, those of whole numbers as whole numbers if they are."""
     if not medians.width:
         return {}
     return {
         name: int(value)
-        if value is not None and units[name].dtype.is_integer() and value % 1 == 0
+        if value is not None and schema[name].is_integer() and value % 1 == 0
         else value
         for name, value in medians.row(0, named=True).items()
     }
 
 
 def _medians(units: pl.DataFrame) -> pl.DataFrame:
-    return units.select(_middle(units[name]) for name in units.columns if not name.startswith("#"))
+    return units.select(
+        _middle(name, dtype) for name, dtype in units.schema.items() if not name.startswith("#")
+    )
 
 
-def _middle(values: pl.Series) -> pl.Series:
+def _middle(name: str, dtype: pl.DataType) -> pl.Expr:
     """Return the median of numbers, the commonest of other values, in one row."""
-    known = values.drop_nulls()
-    if values.dtype.is_numeric():
-        return pl.Series(values.name, [known.median()], pl.Float64)
-    common = known.mode(maintain_order=True)
-    return pl.Series(values.name, [common[0] if len(common) else None], values.dtype)
+    if dtype.is_numeric():
+        return pl.col(name).median().cast(pl.Float64)
+    return pl.col(name).drop_nulls().mode(maintain_order=True).first()

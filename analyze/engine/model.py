@@ -1,7 +1,8 @@
 """The keys of a rule file and of a pack file.
 
 Values that are small languages of their own (matchers, expressions, templates) are kept as written
-here and checked where they are compiled.
+here and checked where they are compiled. What is written under a key is its description for people;
+:mod:`analyze.engine.schema` reads it.
 """
 
 from typing import Annotated, Any, Literal
@@ -34,7 +35,6 @@ class _Strict(BaseModel):
         strict=True,
         frozen=True,
         populate_by_name=False,
-        use_attribute_docstrings=True,
     )
 
 

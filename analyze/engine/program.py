@@ -1,7 +1,8 @@
 """A rule compiled for one set of parameters and one trace: polars expressions and templates."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -163,24 +164,37 @@ def compile_rule(
 def _scope(
     table: Table, per: Per, params: Mapping[str, Value], facts: Mapping[str, Any] | None
 ) -> Scope:
-    unit_table = per.table
     return Scope(
         table=table.name,
-        columns={column.name: kind_of_dtype(column.dtype) for column in table.columns},
-        unit=per.word if unit_table else None,
-        unit_columns={
-            column.name: kind_of_dtype(column.dtype)
-            for column in (unit_table.columns if unit_table else ())
-        },
-        facts={
-            column.name: Typed(
-                pl.lit((facts or {}).get(column.name), dtype=column.dtype),
-                kind_of_dtype(column.dtype),
-            )
-            for column in TRACE.columns
-        },
+        columns=_kinds(table.name),
+        unit=per.word if per.table else None,
+        unit_columns=_kinds(per.table.name) if per.table else {},
+        facts=_Facts(facts or {}),
         params=params,
     )
+
+
+@cache
+def _kinds(table: str) -> Mapping[str, Kind]:
+    """Return the kind of each column of a table."""
+    return {column.name: kind_of_dtype(column.dtype) for column in TABLES[table].columns}
+
+
+class _Facts(Mapping[str, Typed]):
+    """The columns of the ``trace`` row as constants, made when a rule asks for one."""
+
+    def __init__(self, row: Mapping[str, Any]) -> None:
+        self._row = row
+
+    def __getitem__(self, name: str) -> Typed:
+        kind = _kinds(TRACE.name)[name]
+        return Typed(pl.lit(self._row.get(name), dtype=TRACE.schema[name]), kind)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_kinds(TRACE.name))
+
+    def __len__(self) -> int:
+        return len(_kinds(TRACE.name))
 
 
 class _RuleCompiler:
@@ -318,7 +332,7 @@ class _RuleCompiler:
 
     def _prefixed_kinds(self) -> dict[str, Kind]:
         scope = self._scope
-        kinds = {f"trace.{name}": fact.kind for name, fact in scope.facts.items()}
+        kinds = {f"trace.{name}": kind for name, kind in _kinds(TRACE.name).items()}
         kinds |= {f"{scope.unit}.{name}": kind for name, kind in scope.unit_columns.items()}
         return kinds | {
             f"params.{name}": kind_of_value(value)

@@ -5,8 +5,11 @@ know the same keys and columns as ``analyze`` does. Only constructs of draft 7 o
 editors understand: ``definitions`` instead of ``$defs``, and nothing beside a ``$ref``.
 """
 
-from collections.abc import Iterable, Mapping
-from itertools import groupby
+import ast
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from itertools import groupby, pairwise
 from typing import Any, get_args
 
 import polars as pl
@@ -14,6 +17,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
+from analyze.engine import model as rule_format
 from analyze.engine.matchers import OPERATORS, TEXT_OPERATORS, kind_needed
 from analyze.engine.meanings import MATCHER_WORDS
 from analyze.engine.meanings import OPERATORS as OPERATOR_MEANINGS
@@ -108,17 +112,41 @@ def model_schema(model: type[BaseModel]) -> Schema:
         by_alias=True, ref_template=_PREFIX + "{model}", schema_generator=_Generator
     )
     definitions = schema.pop("$defs", {})
-    for part in (schema, *definitions.values()):
-        part.pop("title", None)
-        _flow(part)
+    for name, part in {model.__name__: schema, **definitions}.items():
+        del part["title"]
+        part["description"] = _in_one_line(part["description"])
+        _describe_keys(part["properties"], getattr(rule_format, name))
     return {**schema, "definitions": definitions}
 
 
-def _flow(model: Schema) -> None:
-    """Write descriptions, which are wrapped in the source, in one line."""
-    for part in (model, *model.get("properties", {}).values()):
-        if "description" in part:
-            part["description"] = " ".join(part["description"].replace("``", "`").split())
+def _describe_keys(keys: dict[str, Schema], model: type[BaseModel]) -> None:
+    for name, field in model.model_fields.items():
+        key = field.alias or name
+        description = _in_one_line(_descriptions()[model.__name__][name])
+        keys[key] = dict(sorted({**keys[key], "description": description}.items()))
+
+
+@cache
+def _descriptions() -> Mapping[str, Mapping[str, str]]:
+    """Return what is written under the attributes of each model.
+
+    pydantic can do this, but only when a model is defined, which is whenever the program starts.
+    """
+    module = ast.parse(inspect.getsource(rule_format))
+    classes = (node for node in module.body if isinstance(node, ast.ClassDef))
+    return {node.name: dict(_attribute_docstrings(node)) for node in classes}
+
+
+def _attribute_docstrings(model: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for attribute, below in pairwise(model.body):
+        match attribute, below:
+            case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                yield name, text
+
+
+def _in_one_line(description: str) -> str:
+    """Return a description, which is wrapped in the source, in one line."""
+    return " ".join(description.replace("``", "`").split())
 
 
 def _tables_alike() -> list[list[Table]]:

@@ -3,6 +3,7 @@
 import ast
 import re
 import warnings
+from functools import lru_cache
 
 MAX_LENGTH = 1000
 MAX_NODES = 200
@@ -31,8 +32,12 @@ class BrokenNameError(ExpressionError):
     """An expression uses a measure that is itself wrong, which has been reported already."""
 
 
+@lru_cache(maxsize=1000)
 def parse(text: str) -> tuple[ast.expr, int]:
     """Parse an expression and check its size.
+
+    A rule is compiled when it is loaded and again for every trace, so trees are kept; they must not
+    be changed.
 
     Returns:
         The tree, and how many characters were skipped in front of it.

@@ -9,12 +9,14 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 from ruamel.yaml import YAML
 
 from analyze.kernels.display import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
 
 MAX_TEXT = 4096
 """Characters of a name that the rules look at; template instances can reach 100 kB."""
@@ -53,11 +55,9 @@ def classify(name: str) -> KernelFacts:
 
 def _family(rules: _Rules, text: str, lowered: str) -> str | None:
     for rule in rules.families:
-        if rule.exact is not None:
-            found = rule.exact.search(text)
-        else:
-            found = rule.lower.search(lowered) if rule.lower is not None else None
-        if found:
+        if rule.exact is not None and _holds(text, rule.exact):
+            return rule.family
+        if rule.lower is not None and _holds(lowered, rule.lower):
             return rule.family
     return None
 
@@ -65,10 +65,10 @@ def _family(rules: _Rules, text: str, lowered: str) -> str | None:
 def _matmul(
     rules: _Matmul, family: str | None, lowered: str
 ) -> tuple[Precision | None, bool | None]:
-    if family not in rules.families or rules.no_product.search(lowered):
+    if family is None or family not in rules.families or _holds(lowered, rules.no_product):
         return None, None
     for scheme in rules.schemes:
-        if _applies(scheme.families, family) and scheme.pattern.search(lowered):
+        if _applies(scheme.families, family) and _holds(lowered, scheme.pattern):
             precision = _precision(scheme, lowered)
             return precision, _tensor_core(scheme, family, precision, lowered)
     return None, None
@@ -76,7 +76,7 @@ def _matmul(
 
 def _precision(scheme: _Scheme, lowered: str) -> Precision | None:
     for rule in scheme.precision:
-        if rule.pattern.search(lowered):
+        if _holds(lowered, rule.pattern):
             return rule.precision
     return None
 
@@ -87,68 +87,59 @@ def _tensor_core(
     for rule in scheme.tensor_core:
         if not _applies(rule.families, family) or not _applies(rule.precisions, precision):
             continue
-        if rule.pattern.search(lowered):
+        if _holds(lowered, rule.pattern):
             return rule.value
     return None
 
 
-def _applies(allowed: frozenset[str] | None, value: str | None) -> bool:
+def _applies(allowed: Collection[str] | None, value: str | None) -> bool:
     return allowed is None or value in allowed
 
 
-def _compile(value: object) -> re.Pattern[str]:
-    if not isinstance(value, str):
-        raise ValueError("a pattern must be text")
-    return re.compile(value)
+def _holds(text: str, pattern: str) -> bool:
+    return _compiled(pattern).search(text) is not None
 
 
-_Pattern = Annotated[re.Pattern[str], BeforeValidator(_compile)]
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern when it is first needed: a trace needs few of them."""
+    return re.compile(pattern)
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _FamilyRule(_Model):
+class _FamilyRule(NamedTuple):
     family: str
-    exact: _Pattern | None = None
-    lower: _Pattern | None = None
-
-    @model_validator(mode="after")
-    def _one_pattern(self) -> _FamilyRule:
-        if (self.exact is None) == (self.lower is None):
-            raise ValueError("a family rule has either 'exact' or 'lower'")
-        return self
+    exact: str | None = None
+    lower: str | None = None
 
 
-class _PrecisionRule(_Model):
+class _PrecisionRule(NamedTuple):
     precision: Precision | None
-    pattern: _Pattern
+    pattern: str
 
 
-class _TensorCoreRule(_Model):
+class _TensorCoreRule(NamedTuple):
     value: bool | None
-    pattern: _Pattern
-    families: frozenset[str] | None = None
-    precisions: frozenset[str] | None = None
+    pattern: str
+    families: Collection[str] | None = None
+    precisions: Collection[str] | None = None
 
 
-class _Scheme(_Model):
+class _Scheme(NamedTuple):
     name: str
-    pattern: _Pattern
-    families: frozenset[str] | None = None
+    pattern: str
+    families: Collection[str] | None = None
     precision: tuple[_PrecisionRule, ...] = ()
     tensor_core: tuple[_TensorCoreRule, ...] = ()
 
 
-class _Matmul(_Model):
-    families: frozenset[str]
-    no_product: _Pattern
+class _Matmul(NamedTuple):
+    families: Collection[str]
+    no_product: str
     schemes: tuple[_Scheme, ...]
 
 
-class _Rules(_Model):
-    version: Literal[1]
+class _Rules(NamedTuple):
+    version: int
     families: tuple[_FamilyRule, ...]
     matmul: _Matmul
 
@@ -156,4 +147,22 @@ class _Rules(_Model):
 @cache
 def _rules() -> _Rules:
     text = files("analyze.kernels").joinpath("names.yaml").read_text(encoding="utf-8")
-    return _Rules.model_validate(YAML(typ="safe").load(text))
+    written = YAML(typ="safe").load(text)
+    families = tuple(_FamilyRule(**rule) for rule in written.pop("families"))
+    return _Rules(families=families, matmul=_matmul_rules(**written.pop("matmul")), **written)
+
+
+def _matmul_rules(schemes: Iterable[Mapping[str, Any]], **others: Any) -> _Matmul:
+    return _Matmul(schemes=tuple(_scheme(**scheme) for scheme in schemes), **others)
+
+
+def _scheme(
+    precision: Iterable[Mapping[str, Any]] = (),
+    tensor_core: Iterable[Mapping[str, Any]] = (),
+    **others: Any,
+) -> _Scheme:
+    return _Scheme(
+        precision=tuple(_PrecisionRule(**rule) for rule in precision),
+        tensor_core=tuple(_TensorCoreRule(**rule) for rule in tensor_core),
+        **others,
+    )

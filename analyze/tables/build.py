@@ -89,10 +89,10 @@ class Trace:
         """
         if name not in self._tables:
             spec = catalogue.TABLES[name]
-            base = self._base(spec.base or name)
-            if spec.condition is not None:
-                base = base.filter(spec.condition)
-            self._tables[name] = catalogue.publish(base, spec)
+            if spec.base is None or spec.condition is None:
+                self._tables[name] = catalogue.publish(self._base(name), spec)
+            else:
+                self._tables[name] = self.table(spec.base).filter(spec.condition)
         return self._tables[name]
 
     def _base(self, name: str) -> pl.DataFrame:

@@ -37,7 +37,7 @@ def attention_by_hand(ops: pl.DataFrame) -> pl.Series:
         .filter(pl.col("name").is_in([*_PRODUCTS, _SOFTMAX]))
         .with_columns(own=own.fill_null(value=True))
         .filter(pl.col("own") | (pl.col("name") != _SOFTMAX))
-        .sort("lane", "start_ns")
+        .sort("lane", "start_ns", maintain_order=True)
     )
     if not (parts["name"] == _SOFTMAX).any():
         return nothing

@@ -40,13 +40,15 @@ def external_id_mode(gpu_ops: pl.DataFrame) -> str:
 
 
 def op_rows_by_external_id(gpu_ops: pl.DataFrame, host: Host) -> pl.Series:
-    """Return the op each GPU event names, as rows of ``host.nodes``; null where none is trusted.
+    """Return the op named by each GPU event without one, as rows of ``host.nodes``.
+
+    Null where no named op is trusted; where the op is known already there may be anything.
 
     In a mixed trace the link is accepted only where the call that launched the work lies inside the
     op, on the op's own thread.
 
     Args:
-        gpu_ops: columns ``external_id``, ``correlation``, ``lane`` and ``api_start_ns``.
+        gpu_ops: columns ``external_id``, ``correlation``, ``op_row``, ``lane``, ``api_start_ns``.
         host: the ops and annotations.
     """
     mode = external_id_mode(gpu_ops)
@@ -56,8 +58,9 @@ def op_rows_by_external_id(gpu_ops: pl.DataFrame, host: Host) -> pl.Series:
         host.nodes.select(
             "external_id", "op_row", "is_op", op_lane="lane", op_start="start_ns", op_end="end_ns"
         )
+        .join(gpu_ops.filter(pl.col("op_row").is_null()), on="external_id", how="semi")
         .filter(pl.col("is_op") & (pl.col("external_id") > 0))
-        .unique("external_id", keep="first")
+        .unique("external_id", keep="first", maintain_order=True)
     )
     joined = gpu_ops.select("external_id", "lane", "api_start_ns").join(
         ops, on="external_id", how="left", maintain_order="left"

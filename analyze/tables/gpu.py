@@ -8,7 +8,6 @@ import polars as pl
 from analyze.kernels.classify import classify
 from analyze.kernels.device import DeviceLimits
 from analyze.kernels.occupancy import occupancy
-from analyze.tables.api import GRAPH_LAUNCH_PATTERN
 from analyze.tables.external_ids import op_rows_by_external_id
 from analyze.tables.header import Header
 from analyze.tables.host import Host
@@ -227,27 +226,19 @@ def _add_owners(frame: pl.DataFrame, calls: pl.DataFrame, host: Host) -> pl.Data
     Where the file has no such call, or the call's thread has no ops, the External id serves, if it
     can be trusted.
     """
-    linkable = calls.filter(pl.col("correlation") > 0).unique("correlation", keep="first")
-    links = linkable.select(
-        "correlation",
-        "api_row",
-        "op_row",
-        "region_row",
-        "phase",
-        "lane",
-        "is_launch",
+    links = calls.select(
+        *("correlation", "api_row", "op_row", "region_row", "phase", "lane", "is_launch"),
         api_start_ns="start_ns",
         api_end_ns="end_ns",
         api="name",
-        is_graph_launch=pl.col("name").str.contains(GRAPH_LAUNCH_PATTERN),
-    )
+    ).filter((pl.col("correlation") > 0) & pl.col("correlation").is_first_distinct())
     frame = frame.join(links, on="correlation", how="left", maintain_order="left")
     fallback = op_rows_by_external_id(frame, host)
     nodes = host.nodes
-    owner = pl.coalesce("op_row", pl.Series("external_op_row", fallback))
     frame = frame.with_columns(
-        linked=pl.col("api_row").is_not_null(), op_by_external_id=owner != pl.col("op_row")
-    ).with_columns(op_row=owner)
+        linked=pl.col("api_row").is_not_null(),
+        op_row=pl.coalesce("op_row", pl.Series("external_op_row", fallback)),
+    )
     op_row = frame["op_row"]
     return frame.with_columns(
         region_row=pl.coalesce("region_row", nodes["region_row"].gather(op_row)),

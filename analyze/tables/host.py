@@ -230,8 +230,7 @@ def _codes(texts: pl.Series) -> tuple[list[str], list[int]]:
     distinct = pl.concat([pl.Series([""], dtype=pl.String), texts.unique()]).unique(
         maintain_order=True
     )
-    codes = pl.Series(range(len(distinct)), dtype=pl.UInt32)
-    return distinct.to_list(), texts.replace_strict(distinct, codes).to_list()
+    return distinct.to_list(), texts.cast(pl.Enum(distinct)).to_physical().to_list()
 
 
 def _spelt_out(name: str, texts: list[str], codes: pl.Series) -> pl.Series:

@@ -19,7 +19,7 @@ def covered_ns(intervals: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     placed = (
         intervals.select(*by, "start_ns", "dur_ns", end_ns=end)
         .drop_nulls(["start_ns", "dur_ns"])
-        .sort(*by, "start_ns")
+        .sort(*by, "start_ns", maintain_order=True)
     )
     covered_until = pl.col("end_ns").cum_max().shift(1)
     if by:

@@ -34,8 +34,11 @@ class Forest:
             UInt32 rows of ``nodes``, null where no interval holds the point; same order as
             ``points``.
         """
+        if self.nodes.is_empty():
+            return pl.repeat(None, points.height, dtype=pl.UInt32, eager=True)
         nodes = self.nodes.select("lane", "start_ns").with_row_index("node")
-        asked = points.select("lane", "start_ns").with_row_index("point").sort("lane", "start_ns")
+        asked = points.select("lane", "start_ns").with_row_index("point")
+        asked = asked.sort("lane", "start_ns", maintain_order=True)
         node = (
             asked.join_asof(
                 nodes, on="start_ns", by="lane", strategy="backward", check_sortedness=False
@@ -66,7 +69,9 @@ def nest(intervals: pl.DataFrame) -> Forest:
             equal intervals; may be null) and any others.
     """
     intervals = intervals.sort(
-        "lane", "start_ns", "end_ns", "event_index", descending=[False, False, True, False]
+        *("lane", "start_ns", "end_ns", "event_index"),
+        descending=[False, False, True, False],
+        maintain_order=True,  # a stable sort is ten times faster on events nearly in order
     )
     parents = _parents(*(intervals[name].to_list() for name in ("lane", "start_ns", "end_ns")))
     return Forest(intervals.with_columns(pl.Series("parent", parents, dtype=pl.UInt32)))

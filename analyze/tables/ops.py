@@ -35,30 +35,31 @@ def build_ops(host: Host, gpu_ops: pl.DataFrame, calls: pl.DataFrame) -> pl.Data
         calls: columns ``op_row``, ``dur_ns`` and ``blocking``.
     """
     nodes = host.nodes
-    own, total = _device_times(nodes, gpu_ops)
-    waits = calls.filter("blocking").group_by("op_row").agg(waiting_ns=pl.col("dur_ns").sum())
     names = nodes["name"]
+    waits = calls.filter("blocking").group_by("op_row").agg(waiting_ns=pl.col("dur_ns").sum())
+    ops = nodes.select(
+        *(*_COLUMNS, "parent", "root_row", "region_row"),
+        *_device_times(nodes, gpu_ops),
+        _at_nodes(nodes, waits)["waiting_ns"],
+        finished=pl.col("finished").fill_null(value=True),
+    )[_reported_rows(nodes)]
     return (
-        nodes.select(
-            _COLUMNS,
-            own_device_ns=own["own_ns"],
-            own_gpu_ops=own["own_ops"],
-            device_ns=total["total_ns"],
-            gpu_ops=total["total_ops"],
-            parent=names.gather(nodes["parent"]),
-            root_op=names.gather(nodes["root_row"]),
-            region=names.gather(nodes["region_row"]),
-            finished=pl.col("finished").fill_null(value=True),
-            is_reported=pl.col("is_op") & ~pl.col("absorbed"),
+        ops.drop("root_row", "region_row")
+        .with_columns(
+            parent=names.gather(ops["parent"]),
+            root_op=names.gather(ops["root_row"]),
+            region=names.gather(ops["region_row"]),
         )
-        .filter("is_reported")
-        .drop("is_reported")
-        .join(waits, on="op_row", how="left")
-        .with_columns(pl.col("waiting_ns").fill_null(0))
-        .sort("start_ns", maintain_order=True)
         .pipe(_add_call_index)
         .with_columns(pl.when(gpu_ops.height > 0).then(pl.col(_DEVICE_COLUMNS)))
     )
+
+
+def _reported_rows(nodes: pl.DataFrame) -> pl.Series:
+    """Return the rows of the ops that are reported, in the order of their starts."""
+    is_reported = pl.col("is_op") & ~pl.col("absorbed")
+    reported = nodes.select("op_row", "start_ns", is_reported=is_reported).filter("is_reported")
+    return reported.sort("start_ns", maintain_order=True)["op_row"]
 
 
 def _add_call_index(ops: pl.DataFrame) -> pl.DataFrame:
@@ -76,27 +77,31 @@ def _is_outermost(chain: str) -> bool:
     return name not in around
 
 
-def _device_times(nodes: pl.DataFrame, gpu_ops: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _device_times(nodes: pl.DataFrame, gpu_ops: pl.DataFrame) -> list[pl.Series]:
     """Sum GPU time and count GPU work per node: its own, and with its descendants'."""
     launched = (
         gpu_ops.drop_nulls("op_row")
         .group_by("op_row")
-        .agg(own_ns=pl.col("dur_ns").sum(), own_ops=pl.len().cast(pl.Int64))
+        .agg(own_device_ns=pl.col("dur_ns").sum(), own_gpu_ops=pl.len().cast(pl.Int64))
     )
-    rows = pl.DataFrame({"op_row": pl.int_range(nodes.height, dtype=pl.UInt32, eager=True)})
-    own = rows.join(launched, on="op_row", how="left", maintain_order="left").with_columns(
-        pl.col("own_ns", "own_ops").fill_null(0)
-    )
-    total_ns: list[int] = own["own_ns"].to_list()
-    total_ops: list[int] = own["own_ops"].to_list()
+    own = _at_nodes(nodes, launched)
+    total_ns: list[int] = own["own_device_ns"].to_list()
+    total_ops: list[int] = own["own_gpu_ops"].to_list()
     parents: list[int | None] = nodes["parent"].to_list()
     for row in range(nodes.height - 1, -1, -1):
         parent = parents[row]
         if parent is not None and total_ops[row]:
             total_ns[parent] += total_ns[row]
             total_ops[parent] += total_ops[row]
-    total = pl.DataFrame(
-        {"total_ns": total_ns, "total_ops": total_ops},
-        schema={"total_ns": pl.Int64, "total_ops": pl.Int64},
-    )
-    return own, total
+    return [
+        *(own["own_device_ns"], own["own_gpu_ops"]),
+        pl.Series("device_ns", total_ns, dtype=pl.Int64),
+        pl.Series("gpu_ops", total_ops, dtype=pl.Int64),
+    ]
+
+
+def _at_nodes(nodes: pl.DataFrame, sums: pl.DataFrame) -> pl.DataFrame:
+    """Give each node its row of ``sums``, by their column ``op_row``; zeros where it has none."""
+    rows = pl.DataFrame({"op_row": pl.int_range(nodes.height, dtype=pl.UInt32, eager=True)})
+    joined = rows.join(sums, on="op_row", how="left", maintain_order="left")
+    return joined.with_columns(pl.exclude("op_row").fill_null(0))

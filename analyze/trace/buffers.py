@@ -1,7 +1,9 @@
 """Growing columns: values arrive in batches of one event shape and leave as polars series."""
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+import math
+from array import array
+from collections.abc import Callable, Hashable, Iterable, Mapping, MutableSequence, Sequence
 from functools import partial
 from itertools import repeat
 from operator import itemgetter
@@ -11,9 +13,9 @@ import orjson
 import polars as pl
 
 from analyze.trace.families import CORE_KEYS, EXTRA, Column, CoreKey, Family, Kind
-from analyze.trace.numbers import to_ns
+from analyze.trace.numbers import as_floats, to_ns
 
-FLUSH_ROWS = 1 << 13
+FLUSH_ROWS = 1 << 16
 """Rows kept as Python objects before they are packed into a series."""
 
 POOL_LIMIT = 1 << 17
@@ -100,9 +102,12 @@ class ColumnBuffer:
         """
         self._dtype = dtype
         self._blank = blank
-        self._values: list[object] = []
+        self._values = self._no_values()
         self._start = 0
         self._chunks: list[pl.Series] = []
+
+    def _no_values(self) -> MutableSequence[Any]:
+        return []
 
     def put(self, row: int, values: Sequence[object]) -> None:
         """Append ``values`` so that the first stands in ``row``; skipped rows become null."""
@@ -125,10 +130,10 @@ class ColumnBuffer:
         if self._values:
             self._skip_to(rows)
             self._chunks.append(self._pack(self._values))
-            self._values = []
+            self._values = self._no_values()
             self._start = rows
 
-    def _pack(self, values: list[object]) -> pl.Series:
+    def _pack(self, values: Sequence[object]) -> pl.Series:
         return pl.Series(values, dtype=self._dtype, strict=False)
 
     def finish(self, rows: int) -> pl.Series:
@@ -142,7 +147,20 @@ class ColumnBuffer:
 class _TimeBuffer(ColumnBuffer):
     """Microseconds in the file, nanoseconds in the column."""
 
-    def _pack(self, values: list[object]) -> pl.Series:
+    def __init__(self) -> None:
+        super().__init__(pl.Int64, blank=math.nan)
+
+    def _no_values(self) -> MutableSequence[Any]:
+        return array("d")
+
+    def put(self, row: int, values: Sequence[object]) -> None:
+        """See :meth:`ColumnBuffer.put`; numbers are packed while they are in the cache."""
+        numbers = as_floats(values)
+        if numbers is None:
+            self._values = list(self._values)
+        super().put(row, values if numbers is None else numbers)
+
+    def _pack(self, values: Sequence[object]) -> pl.Series:
         return to_ns(values)
 
 
@@ -217,7 +235,7 @@ _NUMBERS: Mapping[Kind, type[pl.DataType]] = {
 def _buffer_for(column: Column, threads: ThreadPool) -> ColumnBuffer:
     match column.kind:
         case Kind.MICROSECONDS:
-            return _TimeBuffer(pl.Int64)
+            return _TimeBuffer()
         case Kind.THREAD:
             return _ThreadBuffer(threads)
         case Kind.TEXT:

@@ -54,7 +54,7 @@ class EventDecoder(Protocol):
 
     counts: EventCounts
 
-    def decode(self, chunk: bytes) -> None:
+    def decode(self, chunk: bytes | memoryview) -> None:
         """Add the events of ``chunk``: JSON objects separated by commas.
 
         Raises:
@@ -82,11 +82,12 @@ class OrjsonDecoder:
             name: FamilyBuffer(family, self._threads) for name, family in FAMILIES.items()
         }
 
-    def decode(self, chunk: bytes) -> None:
+    def decode(self, chunk: bytes | memoryview) -> None:
         """See :meth:`EventDecoder.decode`."""
-        events = orjson.loads(b"[" + chunk + b"]")
+        text = b"".join((b"[", chunk, b"]"))
+        events = orjson.loads(text)
         if _loses_digits(events):
-            events = orjson.loads(b"[" + keep_digits(chunk) + b"]")
+            events = orjson.loads(keep_digits(text))
         self.add(events)
 
     def add(self, events: Sequence[object]) -> None:

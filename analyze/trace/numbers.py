@@ -7,8 +7,10 @@ needed, see :func:`keep_digits`.
 """
 
 import re
+from array import array
 from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
+from typing import cast
 
 import polars as pl
 
@@ -16,7 +18,7 @@ EXACT_FLOAT_US = float(1 << 43)
 """From here on a float64 of microseconds no longer tells neighbouring nanoseconds apart."""
 
 _MAX_NS = (1 << 63) - 1
-_PLAIN_NUMBERS = frozenset({int, float, type(None)})
+_NUMBERS = frozenset({int, float})
 _LONG_TS = re.compile(rb'("ts"\s*:\s*)([89]\d{12}\.\d+|\d{14,}\.\d+)')
 """At least as large as :data:`EXACT_FLOAT_US`, and fractional."""
 
@@ -26,19 +28,32 @@ def keep_digits(text: bytes) -> bytes:
     return _LONG_TS.sub(rb'\1"\2"', text)
 
 
+def as_floats(values: Sequence[object]) -> "array[float] | None":
+    """Pack numbers; None when any value is not a number, or too large."""
+    if not set(map(type, values)) <= _NUMBERS:
+        return None
+    try:
+        return array("d", cast("Sequence[float]", values))
+    except OverflowError:
+        return None
+
+
 def to_ns(values: Sequence[object]) -> pl.Series:
     """Convert microseconds as decoded from JSON to int64 nanoseconds.
 
     Args:
-        values: ints, floats or decimal strings; anything else becomes null.
+        values: ints, floats or decimal strings; anything else becomes null. In an array, NaN.
 
     Returns:
         A series of dtype Int64 of the same length; null where a value is missing, not a finite
         number, or beyond int64.
     """
-    if not set(map(type, values)) <= _PLAIN_NUMBERS:
+    if not isinstance(values, array) and not set(map(type, values)) <= {*_NUMBERS, type(None)}:
         return _one_by_one(values)
-    microseconds = pl.Series(values, dtype=pl.Float64)
+    try:
+        microseconds = pl.Series(values, dtype=pl.Float64)
+    except OverflowError:
+        return _one_by_one(values)
     if _too_large(microseconds):
         return _one_by_one(values)
     whole = microseconds.cast(pl.Int64, strict=False)

@@ -137,12 +137,12 @@ class _Reading:
             return False
         return self._decode(chunk)
 
-    def _decode(self, chunk: bytes) -> bool:
+    def _decode(self, chunk: memoryview) -> bool:
         """Decode one chunk; False when the event list ended in it."""
         try:
             self._decoder.decode(chunk)
         except ValueError:
-            return self._decode_carefully(chunk)
+            return self._decode_carefully(bytes(chunk))
         return True
 
     def _decode_carefully(self, chunk: bytes) -> bool:

@@ -20,13 +20,14 @@ from isal import isal_zlib
 
 from analyze.errors import TraceError
 
-BLOCK_BYTES = 1 << 20
-"""How much is read, and handed out, at a time."""
+BLOCK_BYTES = 1 << 18
+"""How much is read, and handed out, at a time: little enough to stay in the processor's cache."""
 
 MAX_LAYERS = 3
 """How many compressions inside one another are undone; real files have at most two."""
 
 STDIN = "-"
+STDIN_NAME = "<stdin>"
 
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -67,7 +68,7 @@ def open_source(path: str | Path) -> Iterator[tuple[Blocks, SourceReport]]:
         TraceError: the path is missing, a directory, or cannot be read.
     """
     if str(path) == STDIN:
-        report = SourceReport(name="<stdin>")
+        report = SourceReport(name=STDIN_NAME)
         yield _text_blocks(sys.stdin.buffer, report), report
         return
     report = SourceReport(name=str(path))

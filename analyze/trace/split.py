@@ -65,12 +65,12 @@ class TraceText:
         self._fill(size)
         return self._buffer[self._position : self._position + size]
 
-    def next_chunk(self) -> bytes:
+    def next_chunk(self) -> memoryview:
         """Return the next events, without the comma after them; empty at the end of the text."""
         self._chunk_bytes, self._next_chunk_bytes = self._next_chunk_bytes, CHUNK_BYTES
         self._fill(self._chunk_bytes)
         end, following = self._cut(self._position + self._chunk_bytes)
-        chunk = self._buffer[self._position : end]
+        chunk = memoryview(self._buffer)[self._position : end]
         self._gap = self._buffer[end:following]
         self._position = following
         return chunk

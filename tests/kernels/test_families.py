@@ -1,8 +1,16 @@
 from __future__ import annotations
 
+import re
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
 import pytest
+from ruamel.yaml import YAML
 
 from analyze.kernels.classify import classify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ATEN = "void at::native::"
 VECTORIZED = f"{ATEN}vectorized_elementwise_kernel<4, at::native::"
@@ -170,3 +178,23 @@ def test_only_the_first_part_of_a_name_is_read() -> None:
 
 def test_surrounding_space_does_not_matter() -> None:
     assert classify("  nvjet_tst_128x128 \n") == classify("nvjet_tst_128x128")
+
+
+def test_every_pattern_of_the_data_is_one() -> None:
+    text = files("analyze.kernels").joinpath("names.yaml").read_text(encoding="utf-8")
+    names = YAML(typ="safe").load(text)
+    assert all(("exact" in rule) != ("lower" in rule) for rule in names["families"])
+    patterns = list(_patterns(names))
+    assert len(patterns) > 100
+    for pattern in patterns:
+        re.compile(pattern)
+
+
+def _patterns(part: Any) -> Iterator[str]:
+    if isinstance(part, dict):
+        keys = ("exact", "lower", "pattern", "no_product")
+        yield from (part[key] for key in keys if key in part)
+        part = list(part.values())
+    if isinstance(part, list):
+        for item in part:
+            yield from _patterns(item)

@@ -227,6 +227,18 @@ def test_any_value_gives_nanoseconds_or_null(values: list[object]) -> None:
     assert len(series) == len(values)
 
 
+@pytest.mark.parametrize("flush_rows", [1, 4, 100])
+def test_times_of_every_kind_in_one_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flush_rows: int
+) -> None:
+    monkeypatch.setattr("analyze.trace.buffers.FLUSH_ROWS", flush_rows)
+    monkeypatch.setattr(split, "CHUNK_BYTES", 1)
+    times = [1.5, 2, "3.25", None, True, 4.125, [5], 6, 7.001, "x", 1e300, 10**400, 8]
+    found = read(tmp_path, plain({"traceEvents": [{**KERNEL, "ts": ts} for ts in times]}))
+    nanoseconds = [1500, 2000, 3250, None, None, 4125, None, 6000, 7001, None, None, None, 8000]
+    assert found.frames["gpu_ops"]["start_ns"].to_list() == nanoseconds
+
+
 def test_many_distinct_names_are_spelt_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("analyze.trace.buffers.POOL_LIMIT", 50)
     monkeypatch.setattr("analyze.trace.buffers.FLUSH_ROWS", 40)
