@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 from click.exceptions import Exit
 
+from analyze.cli.capture_folders import captures_without_trace
 from analyze.cli.rule_options import LoadedRules, RuleOptions, rule_options
 from analyze.cli.traces import (
     command_names,
@@ -64,7 +65,7 @@ def check(
         codes.append(_verdict(report, fail_on))
     _complain_of_stale_ignores(reports, loaded)
     if reports:
-        emit(_render(reports, output_format, verbose=verbose), output)
+        emit(_render(reports, traces, output_format, verbose=verbose), output)
     ctx.exit(worst_exit_code(codes))
 
 
@@ -121,13 +122,18 @@ def _why_nothing(report: "TraceReport") -> str:
     return f"nothing could be checked: {'; '.join(reasons)}"
 
 
-def _render(reports: "list[TraceReport]", output_format: str, *, verbose: bool) -> str:
+def _render(
+    reports: "list[TraceReport]", arguments: tuple[str, ...], output_format: str, *, verbose: bool
+) -> str:
     if output_format == "json":
         from analyze.report.json_writer import to_json  # noqa: PLC0415
 
         return to_json([report.to_dict() for report in reports])
+    from analyze.report.captures_text import render_captures  # noqa: PLC0415
     from analyze.report.console import wants_color  # noqa: PLC0415
     from analyze.report.text import render_report  # noqa: PLC0415
 
     color = wants_color()
-    return "\n".join(render_report(report, verbose=verbose, color=color) for report in reports)
+    texts = [render_report(report, verbose=verbose, color=color) for report in reports]
+    side_by_side = render_captures(reports, captures_without_trace(arguments), color=color)
+    return "\n".join(texts) + side_by_side

@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import rich_click as click
 
+from analyze.cli.capture_folders import (
+    CAPTURE_JSON,
+    capture_folder,
+    in_order_of_capture,
+    problems,
+)
 from analyze.errors import AnalyzeError, RuleError, TraceError
 
 if TYPE_CHECKING:
@@ -66,7 +72,9 @@ def command_names(ctx: click.Context) -> list[str]:
 def find_traces(
     arguments: Sequence[str], commands: Sequence[str], codes: list[int], output: Path | None
 ) -> Iterator[str]:
-    """Yield the trace files that the arguments name; a folder stands for the traces in it.
+    """Yield the trace files that the arguments name.
+
+    A folder stands for the traces in it, and so does the capture.json in a folder.
 
     Args:
         arguments: as given.
@@ -77,34 +85,41 @@ def find_traces(
     for argument in arguments:
         try:
             yield from _traces_of(argument, commands, output)
+            folder = capture_folder(argument)
+            codes += [complain(problem) for problem in problems(folder)] if folder else []
         except TraceError as error:
             codes.append(complain(error))
 
 
 def _traces_of(argument: str, commands: Sequence[str], output: Path | None) -> list[str]:
-    path = Path(argument)
+    folder = capture_folder(argument)
     try:
-        is_folder, exists = path.is_dir(), path.exists()
+        exists = Path(argument).exists()
     except OSError as error:
         raise TraceError(f"{argument[:80]}: {error.strerror}") from None
     if argument == STANDARD_INPUT:
         return [argument]
     if not argument or not exists:
         raise TraceError(_missing(argument, commands))
-    traces = _traces_in(path) if is_folder else [argument]
+    traces = _traces_in(folder) if folder else [argument]
     if output is not None and output.resolve() in {Path(trace).resolve() for trace in traces}:
         raise TraceError(f"{output}: is one of the traces; --output would overwrite it")
     return traces
 
 
 def _traces_in(folder: Path) -> list[str]:
-    files = sorted(
-        path for path in folder.rglob("*") if path.is_file() and path.name.endswith(TRACE_SUFFIXES)
-    )
+    files = in_order_of_capture([path for path in folder.rglob("*") if _is_trace(path, folder)])
     if not files:
         wanted = ", ".join(TRACE_SUFFIXES)
         raise TraceError(f"{folder}: the folder holds no traces (files ending in {wanted})")
     return [str(path) for path in files]
+
+
+def _is_trace(path: Path, folder: Path) -> bool:
+    """Tell traces from what lies beside them: notes of ``capture``, hidden and half-done files."""
+    is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+    is_named_so = path.name.endswith(TRACE_SUFFIXES) and path.name != CAPTURE_JSON
+    return is_named_so and not is_hidden and path.is_file()
 
 
 def _missing(argument: str, commands: Sequence[str]) -> str:

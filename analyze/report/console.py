@@ -5,6 +5,8 @@ import sys
 from io import StringIO
 
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 DEFAULT_WIDTH = 100
 """Width of text that goes to a file or a pipe, where no terminal says its own."""
@@ -26,6 +28,14 @@ def buffer_console(*, width: int | None = None, color: bool = False) -> Console:
         highlight=False,
         legacy_windows=False,
     )
+
+
+def plain_table(title: str, *columns: str) -> Table:
+    """Return an empty table: the first column to the left, numbers to the right."""
+    table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False)
+    for number, column in enumerate(columns):
+        table.add_column(Text(column), justify="left" if number == 0 else "right", overflow="fold")
+    return table
 
 
 def rendered(console: Console) -> str:

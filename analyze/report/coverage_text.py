@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from analyze.tables.captured import SHAPE_COLUMNS
 from analyze.words import counted, duration, printable, share, size
 
 Data = Mapping[str, Any]
@@ -15,6 +16,8 @@ def coverage_lines(coverage: Data, quality: Data) -> Iterator[tuple[str, str]]:
     yield "GPU work", _gpu_work(coverage)
     yield "recorded", _recorded(coverage)
     yield "forward", _forward(coverage)
+    if coverage["capture"] is not None:
+        yield "captured", _captured(coverage["capture"])
     for sentence in quality_sentences(coverage, quality):
         yield "note", sentence
 
@@ -66,6 +69,28 @@ def _forward(coverage: Data) -> str:
             return f"a ProfilerStep ({counted(coverage['steps'], 'step')})"
         case name:
             return f"the annotation {printable(name)} ({counted(coverage['forwards'], 'forward')})"
+
+
+def _captured(notes: Data) -> str:
+    parts = [printable(notes["name"])]
+    if notes["phase"] is not None:
+        parts.append(f"{notes['phase']} of {captured_shape(notes)}")
+    if notes["torch_version"] is not None:
+        parts.append(f"torch {printable(notes['torch_version'])}")
+    if notes["latency_us"] is not None:
+        parts.append(f"{duration(notes['latency_us'])} with the profiler off")
+    if notes["numerics_ok"] is not None:
+        parts.append("numerics ok" if notes["numerics_ok"] else "numerics WRONG")
+    return "; ".join(parts)
+
+
+def captured_shape(notes: Data) -> str:
+    """Word the workload of a capture; what it does not say is left out."""
+    labels = {name: name.replace("_", " ") for name in SHAPE_COLUMNS}
+    parts = [f"{label} {notes[name]}" for name, label in labels.items() if notes[name] is not None]
+    parts += [printable(notes["dtype"])] if notes["dtype"] is not None else []
+    parts += ["causal"] if notes["causal"] else []
+    return ", ".join(parts) or "an unknown workload"
 
 
 def quality_sentences(coverage: Data, quality: Data) -> Iterator[str]:

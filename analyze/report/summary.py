@@ -11,7 +11,7 @@ import polars as pl
 
 from analyze.tables.api import GRAPH_LAUNCH_PATTERN, KERNEL_LAUNCH_PATTERN
 from analyze.tables.build import Trace
-from analyze.tables.coverage import coverage, quality
+from analyze.tables.coverage import UNIT_COLUMNS, coverage, forward_median, quality
 from analyze.tables.intervals import covered_ns
 
 SCHEMA_VERSION = 1
@@ -195,20 +195,15 @@ def _families(trace: Trace) -> list[dict[str, Any]]:
     ]
 
 
-_UNIT_COLUMNS = ("cpu_us", "gpu_busy_us", "gpu_ops", "kernels", "copies", "launches", "syncs")
-
-
 def _steps(trace: Trace) -> list[dict[str, Any]]:
-    return _rows(trace.table("steps"), ("index", *_UNIT_COLUMNS, "first"))
+    return _rows(trace.table("steps"), ("index", *UNIT_COLUMNS, "first"))
 
 
 def _unit(trace: Trace) -> dict[str, Any]:
-    forwards = trace.table("forwards")
-    medians = forwards.select(pl.col(_UNIT_COLUMNS).median())
     return {
         "forward_is": trace.forward_source,
-        "forwards": forwards.height,
-        "median": _rows(medians, _UNIT_COLUMNS)[0],
+        "forwards": trace.table("forwards").height,
+        "median": forward_median(trace),
     }
 
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from analyze.kernels.display import shorten
-from analyze.report.console import buffer_console, rendered
+from analyze.report.console import buffer_console, plain_table, rendered
 from analyze.report.coverage_text import coverage_lines
 from analyze.words import counted, duration, percentage, printable, share, size
 
@@ -40,15 +40,8 @@ def print_pairs(console: Console, pairs: Iterable[tuple[str, str]]) -> None:
     console.print(grid)
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False)
-    for number, column in enumerate(columns):
-        table.add_column(Text(column), justify="left" if number == 0 else "right", overflow="fold")
-    return table
-
-
 def _print_devices(console: Console, summary: Mapping[str, Any]) -> None:
-    table = _table("\nGPU time", "device", "busy", "idle", "first to last", "busy share")
+    table = plain_table("\nGPU time", "device", "busy", "idle", "first to last", "busy share")
     for device, busy in summary["gpu_busy_us"].items():
         span = summary["gpu_span_us"][device]
         busy_share = share(busy / span) if span else "unknown"
@@ -65,7 +58,7 @@ def _print_devices(console: Console, summary: Mapping[str, Any]) -> None:
 def _print_copies(console: Console, summary: Mapping[str, Any]) -> None:
     if not summary["memcpy"]:
         return
-    table = _table("\nCopies", "memcpy", "count", "bytes", "time")
+    table = plain_table("\nCopies", "memcpy", "count", "bytes", "time")
     for name, copy in summary["memcpy"].items():
         table.add_row(
             Text(printable(name)),
@@ -81,7 +74,7 @@ def _print_kernels(console: Console, summary: Mapping[str, Any]) -> None:
     names = counted(summary["distinct_kernels"], "name")
     shown = len(summary["top5_kernels"])
     title = f"\nTop {shown} kernels of {names}, {duration(total)} in all"
-    table = _table(title, "kernel", "count", "time", "share")
+    table = plain_table(title, "kernel", "count", "time", "share")
     for kernel in summary["top5_kernels"]:
         table.add_row(
             Text(printable(shorten(kernel["name"] or "unknown"))),
@@ -110,7 +103,7 @@ def _print_split(
 ) -> None:
     if not rows:
         return
-    table = _table(title, key, "count", "time", "share of kernel time")
+    table = plain_table(title, key, "count", "time", "share of kernel time")
     for row in rows:
         part = share(row["time_us"] / total) if total else "unknown"
         table.add_row(Text(row[key]), f"{row['count']:,}", duration(row["time_us"]), part)
@@ -150,7 +143,7 @@ def _print_steps(console: Console, summary: Mapping[str, Any]) -> None:
     steps = summary["steps"]
     if not steps:
         return
-    table = _table(
+    table = plain_table(
         f"\n{counted(len(steps), 'ProfilerStep')}",
         "step",
         "CPU",

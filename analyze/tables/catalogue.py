@@ -23,6 +23,8 @@ class Need(Enum):
     DEVICE_PROPERTIES = "the file holds no usable device properties"
     OCCUPANCY = "the profiler reported no occupancy (AMD, or torch before 1.9)"
     STEPS = "no ProfilerStep was recorded: give the profiler a schedule and call step()"
+    CAPTURE = "the trace was not written by kinetolint's capture"
+    CAPTURE_JSON = "no capture.json with that measurement lies beside the trace"
     CALLS = (
         "no attention call was recorded: there is neither an SDPA op nor one of flash-attn,"
         " xformers or flex_attention"
@@ -403,7 +405,49 @@ TRACE = Table(
         ),
         Column("sm_count", _INT, "Streaming multiprocessors (compute units) of that device"),
         Column("vendor", _TEXT, "Of the GPU", values=("nvidia", "amd", "intel", "other")),
-        Column("variant", _TEXT, "Attention variant that capture recorded"),
+        Column("variant", _TEXT, "Attention variant that capture recorded", needs=Need.CAPTURE),
+        Column(
+            "phase",
+            _TEXT,
+            "What capture ran: forward, forward and backward, or a training step",
+            needs=Need.CAPTURE,
+            values=("forward", "backward", "step"),
+        ),
+        Column("torch_version", _TEXT, "torch that recorded it, by capture", needs=Need.CAPTURE),
+        Column("batch", _INT, "Batch size of the captured workload", needs=Need.CAPTURE),
+        Column("heads", _INT, "Query heads of the captured workload", needs=Need.CAPTURE),
+        Column("kv_heads", _INT, "Key and value heads of it", needs=Need.CAPTURE),
+        Column("seq", _INT, "Queries of it", needs=Need.CAPTURE),
+        Column("seq_kv", _INT, "Keys of it", needs=Need.CAPTURE),
+        Column("head_dim", _INT, "Features of a head of it", needs=Need.CAPTURE),
+        Column("causal", _FLAG, "A query of it sees no later key", needs=Need.CAPTURE),
+        Column(
+            "capture_status",
+            _TEXT,
+            "How capture.json says the capture went",
+            needs=Need.CAPTURE_JSON,
+            values=("captured", "incomplete", "wrong"),
+        ),
+        Column(
+            "latency_us",
+            _FLOAT,
+            "Median time of one call with the profiler off, by capture.json",
+            "us",
+            Need.CAPTURE_JSON,
+        ),
+        Column(
+            "peak_bytes",
+            _INT,
+            "The most memory allocated during one call, by capture.json",
+            "bytes",
+            Need.CAPTURE_JSON,
+        ),
+        Column(
+            "numerics_ok",
+            _FLAG,
+            "The results agreed with a reference in high precision, by capture.json",
+            needs=Need.CAPTURE_JSON,
+        ),
         Column("dtype", _TEXT, "Commonest floating dtype of op inputs", needs=Need.SHAPES),
         Column("world_size", _INT, "Ranks of the job"),
         Column("rank", _INT, "Rank of this process"),

@@ -4,13 +4,20 @@ from typing import Any
 
 import polars as pl
 
+from analyze.tables import catalogue
 from analyze.tables.build import Trace
+from analyze.tables.catalogue import Need
 from analyze.tables.external_ids import external_id_mode
 from analyze.tables.trace_row import busiest_device
 from analyze.trace.families import PYTORCH_CATEGORIES
 
 _SKEW_NS = 5000
 """GPU work that starts this much before its launch call shows two clocks that disagree."""
+
+UNIT_COLUMNS = ("cpu_us", "gpu_busy_us", "gpu_ops", "kernels", "copies", "launches", "syncs")
+"""The amounts of a forward or step that reports show."""
+
+_CAPTURE = (Need.CAPTURE, Need.CAPTURE_JSON)
 
 _FLOW_PHASES = ("s", "f", "t")
 
@@ -48,6 +55,31 @@ def coverage(trace: Trace) -> dict[str, Any]:
         "rank": row["rank"],
         "world_size": row["world_size"],
         "synthetic": row["synthetic"],
+        "capture": capture_notes(trace),
+        "forward_median": forward_median(trace),
+    }
+
+
+def capture_notes(trace: Trace) -> dict[str, Any] | None:
+    """Return what ``capture`` noted about the trace; None for a trace it did not write."""
+    captured = trace.header.captured
+    if captured.name is None:
+        return None
+    row = trace.table("trace").row(0, named=True)
+    columns = (column.name for column in catalogue.TRACE.columns if column.needs in _CAPTURE)
+    return {
+        "name": captured.name,
+        "dtype": captured.dtype,
+        **{name: row[name] for name in columns},
+    }
+
+
+def forward_median(trace: Trace) -> dict[str, Any]:
+    """Return the median amounts of a forward; null where there is none."""
+    medians = trace.table("forwards").select(pl.col(UNIT_COLUMNS).median())
+    return {
+        name: None if value is None else round(value, 3)
+        for name, value in medians.row(0, named=True).items()
     }
 
 
@@ -71,7 +103,7 @@ def quality(trace: Trace) -> dict[str, Any]:
         "documents": repairs.documents,
         "metadata_broken": repairs.metadata_broken,
         "metadata_lost": list(repairs.metadata_lost),
-        "notes": list(source.notes),
+        "notes": [*source.notes, *_capture_problem(trace)],
         "events_without_phase": trace.counts.without_phase,
         "not_events": trace.counts.not_objects,
         "categories": _categories(trace),
@@ -86,6 +118,11 @@ def quality(trace: Trace) -> dict[str, Any]:
         "unfinished_ops": int((~ops["finished"]).sum()),
         "overhead_us": row["overhead_us"],
     }
+
+
+def _capture_problem(trace: Trace) -> list[str]:
+    problem = trace.header.capture_problem
+    return [] if problem is None else [problem]
 
 
 def _categories(trace: Trace) -> dict[str, int]:

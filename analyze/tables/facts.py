@@ -52,7 +52,7 @@ def build_facts(clock: Clock, header: Header, forward: str | None) -> Facts:
     host = build_host(frames)
     annotations = host.nodes.filter(~pl.col("is_op"))
     steps = find_steps(annotations)
-    forwards = find_forwards(annotations, steps, forward)
+    forwards = find_forwards(annotations, steps, forward, header.captured.annotation)
     calls = build_api_calls(frames.pop("api_calls"), host)
     calls = _add_units(calls, steps, forwards)
     gpu_ops = build_gpu_ops(frames.pop("gpu_ops"), calls, host, header)

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from analyze.kernels.device import DeviceLimits
+from analyze.tables.captured import Captured, read_captured
 from analyze.trace.reader import TraceEvents
+from analyze.trace.source import STDIN_NAME
 
 _INT64 = 1 << 63
 _OPTIONS = ("record_shapes", "with_stack", "profile_memory", "with_modules", "with_flops")
@@ -22,7 +25,8 @@ class Header:
         options: profiler options the file says were on. Older producers do not write them.
         rank: this process's rank, when torch.distributed was initialised.
         world_size: likewise.
-        variant: the attention variant that ``capture`` recorded in the metadata, if any.
+        captured: what ``capture`` noted about the trace.
+        capture_problem: why the notes in capture.json could not be used, if so.
         synthetic: the file says that it is made up.
         producer: the range of torch versions whose features the file shows.
     """
@@ -32,7 +36,8 @@ class Header:
     options: frozenset[str]
     rank: int | None
     world_size: int | None
-    variant: str | None
+    captured: Captured
+    capture_problem: str | None
     synthetic: bool
     producer: str
 
@@ -53,13 +58,15 @@ def read_header(events: TraceEvents) -> Header:
     devices = _devices(metadata)
     distributed = metadata.get("distributedInfo")
     distributed = distributed if isinstance(distributed, dict) else {}
+    captured, capture_problem = read_captured(metadata, _path(events))
     return Header(
         devices=devices,
         vendor=_vendor(devices, events),
         options=frozenset(name for name in _OPTIONS if metadata.get(name)),
         rank=_integer(distributed.get("rank")),
         world_size=_integer(distributed.get("world_size")),
-        variant=_variant(metadata),
+        captured=captured,
+        capture_problem=capture_problem,
         synthetic=metadata.get("synthetic") is True,
         producer=_producer(events),
     )
@@ -94,10 +101,9 @@ def _calls_cuda(events: TraceEvents) -> bool:
     return bool(events.frames["api_calls"]["name"].str.starts_with("cuda").any())
 
 
-def _variant(metadata: Mapping[str, Any]) -> str | None:
-    capture = metadata.get("kinetolint_capture")
-    named = capture.get("variant") if isinstance(capture, dict) else None
-    return _text(named) or _text(metadata.get("variant"))
+def _path(events: TraceEvents) -> Path | None:
+    name = events.source.name
+    return None if name == STDIN_NAME else Path(name)
 
 
 def _producer(events: TraceEvents) -> str:

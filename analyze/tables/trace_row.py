@@ -28,7 +28,7 @@ def build_trace_row(trace: "Trace") -> pl.DataFrame:
         "compute_capability": _capability(device),
         "sm_count": device.sm_count if device else None,
         "vendor": header.vendor,
-        "variant": header.variant,
+        **header.captured.row,
         "dtype": _commonest_dtype(ops),
         "world_size": header.world_size,
         "rank": header.rank,
@@ -89,5 +89,6 @@ def _capability(device: DeviceLimits | None) -> float | None:
 
 
 def _commonest_dtype(ops: pl.DataFrame) -> str | None:
-    counts = ops.filter(pl.col("dtype").is_in(_FLOATING))["dtype"].value_counts(sort=True)
+    dtypes = ops.select("dtype").filter(pl.col("dtype").is_in(_FLOATING))["dtype"]
+    counts = dtypes.value_counts(sort=True)
     return counts["dtype"][0] if counts.height else None

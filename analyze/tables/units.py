@@ -1,6 +1,6 @@
 """Units of repetition: the intervals that numbers are given per.
 
-A *forward* is the region the user names; else an annotation that ``capture`` writes; else the
+A *forward* is the region the user names; else the annotation that ``capture`` writes; else the
 ProfilerStep; else the whole trace. Work belongs to the unit whose CPU interval holds its launch,
 never to the one it overlaps on the GPU.
 """
@@ -79,13 +79,16 @@ def find_steps(annotations: pl.DataFrame) -> Units:
     return Units(PROFILER_STEP, _intervals(steps, number), any_thread=True)
 
 
-def find_forwards(annotations: pl.DataFrame, steps: Units, region: str | None) -> Units:
+def find_forwards(
+    annotations: pl.DataFrame, steps: Units, region: str | None, captured: str | None = None
+) -> Units:
     """Return the forwards of a trace.
 
     Args:
         annotations: annotation nodes of the host forest.
         steps: the result of :func:`find_steps`.
         region: the annotation the user named, if any.
+        captured: the annotation around one call, if ``capture`` noted it in the trace.
 
     Raises:
         AnalyzeError: the trace has no annotation of that name.
@@ -93,7 +96,8 @@ def find_forwards(annotations: pl.DataFrame, steps: Units, region: str | None) -
     names = set(annotations["name"].unique())
     if region is not None and region not in names:
         raise AnalyzeError(_no_such_region(region, names))
-    chosen = region or next((name for name in CAPTURE_ANNOTATIONS if name in names), None)
+    known = [captured, *CAPTURE_ANNOTATIONS]
+    chosen = region or next((name for name in known if name in names), None)
     if chosen is not None:
         found = annotations.filter((pl.col("name") == chosen) & ~pl.col("absorbed"))
         return Units(chosen, _intervals(found, pl.int_range(pl.len())), any_thread=False)

@@ -78,8 +78,10 @@ def test_a_fact_of_the_trace_that_decides_must_be_known(check: Check) -> None:
     text = RULE.replace("WHERE", "expr: trace.compute_capability >= 8")
     assert reason(check, text, [row()]) == Need.DEVICE_PROPERTIES.value
     assert reason(check, text, [row()], facts={"compute_capability": 9.0}) is None
+    text = RULE.replace("WHERE", "expr: trace.vendor == 'amd'")
+    assert reason(check, text, [row()]) == "trace.vendor is not known"
     text = RULE.replace("WHERE", "expr: trace.variant == 'math'")
-    assert reason(check, text, [row()]) == "trace.variant is not known"
+    assert reason(check, text, [row()]) == Need.CAPTURE.value
 
 
 def test_preconditions_on_the_trace(check: Check) -> None:

@@ -56,7 +56,7 @@ def test_the_wheel_holds_rules_and_samples(distributions: Path) -> None:
     assert "analyze/_rules/copies/hidden-memcpy.yaml" in names
     assert "analyze/_sample_traces/synthetic-naive.json.gz" in names
     assert "analyze/kernels/names.yaml" in names
-    assert "analyze/py.typed" in names
+    assert {"analyze/py.typed", "capture/py.typed", "capture/manifest.schema.json"} <= set(names)
     assert not [name for name in names if name.startswith(("tests", "benchmarks"))]
 
 
@@ -71,6 +71,16 @@ def test_the_installed_commands_check_a_sample(installed: Path) -> None:
     for command in ("analyze", "kinetolint"):
         output = run(installed / "venv/bin" / command, sample, "--format", "json", cwd=installed)
         assert json.loads(output)["findings"][0]["code"] == "COPY101"
+
+
+def test_capture_without_torch_says_what_to_install(installed: Path) -> None:
+    command = installed / "venv/bin/capture"
+    assert "--variant" in run(command, "--help", cwd=installed)
+    assert json.loads(run(command, "schema", cwd=installed))["title"] == "capture.json"
+    done = subprocess.run([command], capture_output=True, text=True, check=False, cwd=installed)
+    assert done.returncode == 3
+    assert "capture needs torch" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_the_installation_is_light_and_has_no_torch(installed: Path) -> None:
@@ -96,7 +106,7 @@ def test_help_imports_nothing_heavy(installed: Path) -> None:
 
 def test_an_editable_install_sees_rule_edits_live(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
-    for name in ("analyze", "rules", "sample_traces"):
+    for name in ("analyze", "capture", "rules", "sample_traces"):
         shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, checkout / name)

@@ -3,17 +3,17 @@
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-import torch
 
-from tests.conftest import RunAnalyze
 from tests.integration.shown_output import assert_printed
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, flags=re.DOTALL)
+PYTHON = [text for language, text in BLOCKS if language == "python"]
 CONSOLE = [text for language, text in BLOCKS if language == "console"]
 
 
@@ -26,34 +26,46 @@ def commands() -> list[tuple[str, str]]:
     return found
 
 
-def resolve(argument: str, folder: Path) -> str:
-    """Turn a path of the README into one that exists; files it shows are written to ``folder``."""
-    for language, text in BLOCKS:
-        if language == "yaml" and text.startswith(f"# {argument}\n"):
-            (folder / argument).write_text(text)
-            return str(folder / argument)
-    return str(ROOT / argument) if (ROOT / argument).exists() else argument
+def run_installed(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).parent / program), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
-@pytest.mark.parametrize(("command", "shown"), commands())
-def test_console_blocks(command: str, shown: str, run_analyze: RunAnalyze, tmp_path: Path) -> None:
-    program, *arguments = shlex.split(command)
-    assert program == "analyze"
-    resolved = [resolve(argument, tmp_path) for argument in arguments]
-    done = run_analyze(*resolved)
-    assert "Traceback" not in done.stderr
-    printed = (done.stdout + done.stderr).replace(f"{ROOT}/", "")
-    assert_printed(printed, shown, command)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the samples and the files that the README shows."""
+    made = tmp_path_factory.mktemp("readme")
+    (made / "sample_traces").symlink_to(ROOT / "sample_traces")
+    for _, text in BLOCKS:
+        if found := re.match(r"# (\w+\.(?:py|yaml))\n", text):
+            (made / found[1]).write_text(text)
+    return made
 
 
-def test_the_capture_example_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_analyze: RunAnalyze
-) -> None:
-    (code,) = [text for language, text in BLOCKS if language == "python"]
+def test_console_blocks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    for command, shown in commands():
+        program, *arguments = shlex.split(command)
+        assert program in ("analyze", "capture")
+        done = run_installed(program, *arguments)
+        assert "Traceback" not in done.stderr
+        is_measured = program == "capture" or arguments[0] == "first"
+        assert_printed(done.stdout, shown, command, same_numbers=not is_measured)
+
+
+@pytest.mark.parametrize("text", [text for text in PYTHON if "import record" in text])
+def test_the_examples_of_record(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(text.splitlines()) <= 18  # 15 lines of code
     monkeypatch.chdir(tmp_path)
-    exec(code, {"model": torch.nn.Linear(8, 8), "inputs": torch.randn(4, 8)})  # noqa: S102
-    done = run_analyze(tmp_path / "trace.json.gz")
-    assert "the annotation attn_fwd (3 forwards)" in done.stdout
+    (tmp_path / "example.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, "example.py"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "captures").iterdir()
+    analyzed = run_installed("analyze", str(folder))
+    assert "with the profiler off" in analyzed.stdout
+    assert re.search(r"the annotation (train-step|infer) \(3 forwards\)", analyzed.stdout)
 
 
 def test_two_commands_set_up_a_fresh_machine() -> None:

@@ -1,0 +1,139 @@
+"""What ``capture`` noted about a trace: in the trace's own metadata, and in capture.json beside it.
+
+The metadata says what was captured; capture.json adds what was measured with the profiler off.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from analyze.errors import TraceError
+from analyze.trace.capture_json import FILE_NAME, CaptureEntry, read_capture_json
+
+METADATA_KEY = "kinetolint_capture"
+
+SHAPE_COLUMNS = ("batch", "heads", "kv_heads", "seq", "seq_kv", "head_dim")
+
+_INT64 = 1 << 63
+
+
+@dataclass(frozen=True)
+class Captured:
+    """The notes on one trace; what they do not say is null.
+
+    Attributes:
+        name: the variant, or the user's own function.
+        variant: the attention variant, if it is one.
+        annotation: the region around one call.
+        torch_version: of the torch that recorded it.
+        phase: ``forward``, ``backward`` or ``step``.
+        dtype: of the inputs.
+        causal: whether a query sees no later key.
+        shape: batch, heads, kv_heads, seq, seq_kv and head_dim, those that are known.
+        status: how the capture went: ``captured``, ``incomplete`` or ``wrong``.
+        latency_ns: median time of one call with the profiler off.
+        peak_bytes: the most memory that was allocated during one call.
+        numerics_ok: whether the results agreed with the reference.
+    """
+
+    name: str | None
+    variant: str | None
+    annotation: str | None
+    torch_version: str | None
+    phase: str | None
+    dtype: str | None
+    causal: bool | None
+    shape: Mapping[str, int]
+    status: str | None = None
+    latency_ns: int | None = None
+    peak_bytes: int | None = None
+    numerics_ok: bool | None = None
+
+    @property
+    def row(self) -> dict[str, object]:
+        """The columns of the ``trace`` table that come from these notes."""
+        return {
+            "variant": self.variant,
+            "phase": self.phase,
+            "torch_version": self.torch_version,
+            **{name: self.shape.get(name) for name in SHAPE_COLUMNS},
+            "causal": self.causal,
+            "capture_status": self.status,
+            "latency_ns": self.latency_ns,
+            "peak_bytes": self.peak_bytes,
+            "numerics_ok": self.numerics_ok,
+        }
+
+
+NOTHING_NOTED = Captured(None, None, None, None, None, None, None, {})
+
+
+def read_captured(metadata: Mapping[str, Any], path: Path | None) -> tuple[Captured, str | None]:
+    """Return the notes on a trace, and why its capture.json could not be used, if it could not.
+
+    Args:
+        metadata: the trace's top-level keys.
+        path: where the trace lies; None for standard input.
+    """
+    entry, problem = _entry_beside(path)
+    noted = _mapping(metadata.get(METADATA_KEY)) or (entry.data if entry else {})
+    workload = _mapping(noted.get("workload"))
+    measured = entry.data if entry else {}
+    annotations = noted.get("annotations")
+    environment = _mapping(noted.get("environment"))
+    variant = noted.get("name") if noted.get("kind") == "variant" else metadata.get("variant")
+    captured = Captured(
+        name=_text(noted.get("name")),
+        variant=_text(variant),
+        annotation=_text(annotations[0]) if isinstance(annotations, list) and annotations else None,
+        torch_version=_text(environment.get("torch")),
+        phase=_text(workload.get("phase")),
+        dtype=_text(workload.get("dtype")),
+        causal=_flag(workload.get("causal")),
+        shape={
+            name: number
+            for name in SHAPE_COLUMNS
+            if (number := _integer(workload.get(name))) is not None
+        },
+        status=entry.status if entry else None,
+        latency_ns=_nanoseconds(_mapping(measured.get("latency")).get("median_us")),
+        peak_bytes=_integer(_mapping(measured.get("memory")).get("peak_bytes")),
+        numerics_ok=_flag(_mapping(measured.get("numerics")).get("ok")),
+    )
+    return captured, problem
+
+
+def _entry_beside(path: Path | None) -> tuple[CaptureEntry | None, str | None]:
+    """Return what the capture.json in the trace's folder says of the trace."""
+    if path is None or not (beside := path.parent / FILE_NAME).is_file():
+        return None, None
+    try:
+        entries = read_capture_json(beside)
+    except TraceError as error:
+        return None, f"what was measured beside it is not known: {error}"
+    return next((entry for entry in entries if path.name in entry.files), None), None
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _flag(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _integer(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if abs(value) < _INT64 else None
+
+
+def _nanoseconds(microseconds: object) -> int | None:
+    if isinstance(microseconds, bool) or not isinstance(microseconds, int | float):
+        return None
+    return _integer(round(microseconds * 1000)) if abs(microseconds) < _INT64 else None

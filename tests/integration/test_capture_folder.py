@@ -1,0 +1,95 @@
+"""``analyze`` takes a folder that ``capture`` wrote as one thing."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import RunAnalyze
+
+SKIPPED = "torch has no such backend for this"
+
+
+def entry(name: str, files: list[str], **more: Any) -> dict[str, Any]:
+    return {
+        "name": name, "kind": "variant", "status": "captured", "reason": None, "workload": None,
+        "annotations": ["attn_fwd"], "traces": [{"file": file} for file in files],
+        "latency": None, "memory": None, "numerics": None, **more,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path, samples: Path) -> Path:
+    """Three captures in an order of their own, one of them wrong, and one that was skipped."""
+    captured = tmp_path / "captured"
+    captured.mkdir()
+    for name in ("sdpa-math", "naive", "sdpa-flash"):
+        shutil.copy(samples / f"cpu-{name}.json.gz", captured / f"{name}.json.gz")
+    captures = [
+        entry("sdpa-math", ["sdpa-math.json.gz"], latency={"median_us": 571.0}),
+        entry("sdpa-flash", ["sdpa-flash.json.gz"], memory={"peak_bytes": 1 << 20}),
+        entry("naive", ["naive.json.gz"], status="wrong", numerics={"ok": False}),
+        entry("sdpa-cudnn", [], status="skipped", reason=SKIPPED),
+    ]
+    text = json.dumps({"schema_version": 1, "captures": captures})
+    (captured / "capture.json").write_text(text)
+    return captured
+
+
+def test_reports_come_in_the_order_of_capture_and_side_by_side(
+    folder: Path, run_analyze: RunAnalyze
+) -> None:
+    done = run_analyze(folder, "--select", "ATTN101,TRACE104")
+    assert done.returncode == 1
+    assert "TRACE104 wrong-numerics" in done.stdout
+    table = done.stdout[done.stdout.index("Captures side by side") :].splitlines()
+    assert [line.split()[0] for line in table[2:5]] == ["sdpa-math", "sdpa-flash", "naive"]
+    assert "571 us" in table[2]
+    assert "1 MiB" in table[3]
+    assert "WRONG" in table[4]
+    assert table[4].endswith("TRACE104")
+    assert table[5] == f"sdpa-cudnn: skipped: {SKIPPED}"
+    assert done.stderr == ""
+
+
+def test_the_capture_json_stands_for_its_folder(folder: Path, run_analyze: RunAnalyze) -> None:
+    by_folder = run_analyze(folder)
+    by_file = run_analyze(folder / "capture.json")
+    assert by_file.stdout == by_folder.stdout
+    reports = json.loads(run_analyze(folder, "--format", "json").stdout)
+    notes = [report["coverage"]["capture"] for report in reports]
+    assert [note["latency_us"] for note in notes] == [571.0, None, None]
+    assert [note["capture_status"] for note in notes] == ["captured", "captured", "wrong"]
+
+
+def test_a_trace_that_is_gone_is_missed(folder: Path, run_analyze: RunAnalyze) -> None:
+    (folder / "naive.json.gz").unlink()
+    done = run_analyze(folder)
+    assert done.returncode == 3
+    assert "capture.json: names the trace naive.json.gz, which is not there" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "sdpa-flash" in done.stdout
+
+
+def test_an_unusable_capture_json_does_not_hide_the_traces(
+    folder: Path, run_analyze: RunAnalyze
+) -> None:
+    (folder / "capture.json").write_text("{")
+    done = run_analyze(folder)
+    assert done.returncode == 3
+    assert "capture.json: is not JSON" in done.stderr
+    assert done.stdout.count("the annotation attn_fwd") == 3
+    assert "what was measured beside it is not known" in done.stdout
+
+
+def test_folders_of_captures_are_read_one_after_the_other(
+    folder: Path, run_analyze: RunAnalyze
+) -> None:
+    shutil.copytree(folder, folder.parent / "again")
+    (folder / ".recording-x").mkdir()
+    (folder / ".recording-x/trace.json").write_text("half done")
+    done = run_analyze("summary", folder.parent, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)) == 6
