@@ -1,6 +1,23 @@
-"""``python -m analyze`` is the command ``analyze``."""
+"""The console commands ``analyze`` and ``kinetolint``, and ``python -m analyze``."""
 
-from analyze.cli import main
+import sys
+
+INCOMPLETE = 3
+
+
+def main() -> None:
+    """Run the command line; say what to install where only ``capture`` was meant to run."""
+    try:
+        from analyze.cli import main as run  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        message = (
+            f"analyze: the package {error.name} is missing; this installation can only capture."
+            " Analyse elsewhere, or complete it: pip install kinetolint"
+        )
+        sys.stderr.write(f"{message}\n")
+        sys.exit(INCOMPLETE)
+    run()
+
 
 if __name__ == "__main__":
     main()

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from capture.devices import Notify
+from capture.errors import CaptureError
 from capture.suite import forget_compiled, prepared
 from capture.table import aligned
 from capture.trial import try_variant
 from capture.variants import VARIANTS, Variant
+from capture.words import one_line
 from capture.workload import Inputs, Workload
 
 
@@ -29,7 +31,10 @@ class Availability:
 
 def availabilities(workload: Workload, notify: Notify) -> list[Availability]:
     """Run every variant once with a workload."""
-    inputs = workload.inputs()
+    try:
+        inputs = workload.inputs()
+    except (RuntimeError, MemoryError) as error:
+        raise CaptureError(f"the inputs cannot be made here: {one_line(str(error))}") from None
     found = []
     for number, variant in enumerate(VARIANTS, 1):
         notify(f"[{number}/{len(VARIANTS)}] {variant.name}")

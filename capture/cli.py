@@ -4,15 +4,17 @@ import os
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from time import strftime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from capture.cli_options import recording_options, workload_options
 from capture.errors import CaptureError, RequestError
-from capture.options import CPU_SHAPE, DTYPES, GPU_SHAPE, LAYOUTS, PHASES, Protocol, Shape
+from capture.options import CPU_SHAPE, GPU_SHAPE, Protocol, Shape
 from capture.words import one_line
 
 if TYPE_CHECKING:
@@ -21,121 +23,13 @@ if TYPE_CHECKING:
     from capture.variants import Variant
     from capture.workload import Workload
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 MIN_TORCH = (2, 4)
 KINETO_SILENT = "6"
 """Otherwise some builds of torch print a line whenever a profiler starts or stops."""
 
 EXIT_OK, EXIT_FAILED, EXIT_NOTHING = 0, 1, 2
-COUNT, POSITIVE = click.IntRange(min=0), click.IntRange(min=1)
-
-
-def recording_options(command: Command) -> Command:
-    """Add the options of everything that records."""
-    default = Protocol()
-    options = (
-        click.option(
-            "-o",
-            "--output",
-            type=click.Path(path_type=Path, file_okay=False),
-            help="Folder for traces and capture.json. Default: captures/<date>-<time>.",
-        ),
-        click.option("--overwrite", is_flag=True, help="Replace an earlier capture in the folder."),
-        click.option(
-            "--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N."
-        ),
-        click.option(
-            "--benchmark/--no-benchmark",
-            default=True,
-            help="Measure latency and peak memory with the profiler off.  [default: on]",
-        ),
-        _number("--warm-ups", default.warm_ups, COUNT, "Calls before the profiler exists."),
-        _number("--wait", default.wait, COUNT, "Steps of the schedule that are not profiled."),
-        _number("--warmup", default.warmup, COUNT, "Steps that are profiled and thrown away."),
-        _number("--active", default.active, POSITIVE, "Steps that are recorded."),
-        _number("--repeat", default.repeat, POSITIVE, "Traces to record of each."),
-        _switch("record-shapes", default.record_shapes, "Shapes, dtypes, scalar inputs of ops."),
-        _switch("profile-memory", default.profile_memory, "Every allocation."),
-        _switch("with-stack", default.with_stack, "Python frames; costs the most."),
-        _switch("with-modules", default.with_modules, "nn.Module of ops (TorchScript only)."),
-        _switch("with-flops", default.with_flops, "FLOPs, in torch's own tables only."),
-        _switch("cuda-sync-events", default.cuda_sync_events, "What the host waited for."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def workload_options(command: Command) -> Command:
-    """Add the options that describe the attention problem."""
-    options = (
-        _shape("--batch", "batch", "Batch size."),
-        _shape("--heads", "heads", "Query heads."),
-        click.option(
-            "--kv-heads", type=POSITIVE, help="Key and value heads (GQA); default: --heads."
-        ),
-        click.option(
-            "--seq",
-            type=POSITIVE,
-            multiple=True,
-            help=f"Queries; give it several times for a sweep. {_defaults('seq')}",
-        ),
-        click.option("--seq-kv", type=POSITIVE, help="Keys; default: as many as queries."),
-        _shape("--head-dim", "head_dim", "Features of a head."),
-        click.option("--dtype", type=click.Choice(DTYPES), default=DTYPES[0], show_default=True),
-        click.option(
-            "--causal/--no-causal",
-            default=True,
-            show_default=True,
-            help="Query i sees the keys 0 to i, as torch's is_causal.",
-        ),
-        click.option(
-            "--layout",
-            type=click.Choice(LAYOUTS),
-            default=LAYOUTS[0],
-            show_default=True,
-            help="Order in memory; variants always see [batch, heads, seq, head_dim].",
-        ),
-        click.option(
-            "--phase",
-            type=click.Choice(PHASES),
-            default=PHASES[0],
-            show_default=True,
-            help="forward: no gradients. backward: both. step: with loss and optimizer.",
-        ),
-        click.option(
-            "--compile", "compiled", is_flag=True, help="Every variant via torch.compile."
-        ),
-        click.option("--seed", type=COUNT, default=0, show_default=True, help="Of the inputs."),
-        click.option(
-            "--check/--no-check",
-            default=True,
-            help="Compare results with a float64 reference.  [default: on]",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def _number(name: str, default: int, kind: click.IntRange, text: str) -> Callable[[Any], Any]:
-    return click.option(name, type=kind, default=default, show_default=True, help=text)
-
-
-def _switch(name: str, default: bool, text: str) -> Callable[[Any], Any]:
-    state = "on" if default else "off"
-    return click.option(
-        f"--{name}/--no-{name}", default=default, help=f"{text}  [default: {state}]"
-    )
-
-
-def _shape(name: str, field: str, text: str) -> Callable[[Any], Any]:
-    return click.option(name, type=POSITIVE, help=f"{text} {_defaults(field)}")
-
-
-def _defaults(field: str) -> str:
-    return f"Default: {getattr(GPU_SHAPE, field)} on a GPU, {getattr(CPU_SHAPE, field)} on a CPU."
+EXIT_INTERRUPTED = 130
+"""After Ctrl-C, as shells expect it."""
 
 
 class CaptureGroup(click.Group):
@@ -145,6 +39,12 @@ class CaptureGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command of the arguments."""
+        if args and args[0].isdecimal():
+            raise click.UsageError(
+                f"Got the number {args[0]} by itself; an option that takes several is repeated:"
+                " --seq 1024 --seq 2048",
+                ctx,
+            )
         if args and args[0] not in self.commands:
             raise click.UsageError(
                 f"No such command {args[0]!r}. A variant is named with --variant, a function of"
@@ -173,7 +73,7 @@ class CaptureGroup(click.Group):
 @click.version_option(package_name="kinetolint", prog_name="capture")
 @click.pass_context
 def capture(ctx: click.Context, /, **options: Any) -> None:
-    r"""Record a profiler trace of each attention variant, checked and measured.
+    """Record a profiler trace of each attention variant, checked and measured.
 
     \b
     capture                                    every variant that runs here
@@ -181,9 +81,10 @@ def capture(ctx: click.Context, /, **options: Any) -> None:
     capture run train.py:step                  a function of your own
 
     Traces and a capture.json with latency, memory and numerics go into one folder, which analyze
-    reads as a whole. Exit codes: 0 all captured; 1 a variant failed, is wrong or its trace
-    incomplete; 2 usage error or nothing captured; 3 no such device or folder.
-    """
+    reads as a whole. Exit codes: 0 all captured; 1 a variant failed, is wrong, its trace
+    incomplete, or it was named and skipped; 2 usage error, or everything was skipped; 3 no such
+    device or folder.
+    """  # noqa: D301 - \b is click's mark, the backspace itself
     if ctx.invoked_subcommand is not None:
         _refuse_options_before(ctx)
         return
@@ -211,27 +112,26 @@ def run(ctx: click.Context, /, function: str, name: str | None, **options: Any) 
     _require_torch()
     from capture.overview import overview  # noqa: PLC0415
     from capture.recording import record  # noqa: PLC0415
-    from capture.user_code import explain, load_function  # noqa: PLC0415
+    from capture.user_code import explain, file_name, load_step  # noqa: PLC0415
 
-    step = load_function(function)
+    step = load_step(function)
     folder = options["output"] or _default_folder()
     try:
         with record(
             folder,
-            name=name or function.rpartition(":")[2],
+            name=name or file_name(function.rpartition(":")[2]),
             device=options["device"],
             benchmark=options["benchmark"],
             overwrite=options["overwrite"],
             **_protocol(options).as_json(),  # type: ignore[arg-type]
         ) as recording:
             recording.run(step)
-    except CaptureError:
+    except (CaptureError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's function may raise any
+    except BaseException as error:  # noqa: BLE001 - the user's function may raise anything
         _say(f"capture: {function}: {explain(error)}")
         ctx.exit(EXIT_FAILED)
     click.echo(overview([recording.capture]), nl=False)
-    _say_next(folder)
     ctx.exit(_exit_code([recording.capture], is_chosen=True))
 
 
@@ -244,13 +144,14 @@ def schema() -> None:
 
 
 def _refuse_options_before(ctx: click.Context) -> None:
-    given = [
-        parameter.opts[0]
-        for parameter in ctx.command.params
-        if ctx.get_parameter_source(parameter.name or "") is click.core.ParameterSource.COMMANDLINE
-    ]
-    if given:
-        raise click.UsageError(f"{given[0]} must come after {ctx.invoked_subcommand!r}", ctx)
+    command = capture.commands[ctx.invoked_subcommand or ""]
+    its_own = {option for parameter in command.params for option in parameter.opts}
+    for parameter in ctx.command.params:
+        source = ctx.get_parameter_source(parameter.name or "")
+        if source is click.core.ParameterSource.COMMANDLINE:
+            option = parameter.opts[0]
+            where = "must come after" if option in its_own else "is no option of"
+            raise click.UsageError(f"{option} {where} {ctx.invoked_subcommand!r}", ctx)
 
 
 def _require_torch() -> None:
@@ -259,7 +160,7 @@ def _require_torch() -> None:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
             import torch  # noqa: PLC0415
-    except ImportError as error:
+    except (ImportError, OSError) as error:
         raise CaptureError(
             f"capture needs torch, which cannot be imported here ({error}); install the torch of"
             " your GPU, or: pip install 'kinetolint[capture]'"
@@ -350,9 +251,13 @@ def _capture_all(
     prepare_folder(folder, overwrite=options["overwrite"])
     manifest = Manifest(folder, device, _protocol(options))
     suite = Suite(manifest, benchmark=options["benchmark"], check=options["check"], notify=_say)
-    suite.run(variants, workloads)
+    try:
+        suite.run(variants, workloads)
+    except KeyboardInterrupt:
+        click.echo(overview(manifest.captures), nl=False)
+        raise
     click.echo(overview(manifest.captures), nl=False)
-    _say_next(folder)
+    _say_next(folder, manifest.captures)
     return manifest.captures
 
 
@@ -380,14 +285,24 @@ def _say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _say_next(folder: Path) -> None:
-    _say(f"\nnext: analyze {folder}")
+def _say_next(folder: Path, captures: "Sequence[Capture]") -> None:
+    if any(capture.traces for capture in captures):
+        _say(f"\nnext: analyze {folder}")
 
 
 def main() -> None:
     """Run the command; whatever goes wrong ends in one line and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names hold letters of any alphabet
     try:
-        capture()
+        sys.exit(capture(standalone_mode=False) or EXIT_OK)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        _say("capture: interrupted; what was captured before is kept")
+        sys.exit(EXIT_INTERRUPTED)
     except CaptureError as error:
         _say(f"capture: {one_line(str(error))}")
         sys.exit(error.exit_code)

@@ -43,7 +43,7 @@ def environment(device: Device) -> dict[str, object]:
         "threads": torch.get_num_threads(),
         "float32_matmul_precision": torch.get_float32_matmul_precision(),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
-        "variables": {name: os.environ[name] for name in SETTINGS if name in os.environ},
+        "variables": {name: one_line(os.environ[name]) for name in SETTINGS if name in os.environ},
     }
 
 

@@ -4,6 +4,7 @@ The format is versioned; ``manifest.schema.json`` beside this file is its JSON S
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ from capture.trial import Refused
 
 SCHEMA_VERSION = 1
 FILE_NAME = "capture.json"
+_TRACE_NAME = re.compile(r"[\w.+-]+\.json\.gz")
 
 Status = Literal["captured", "incomplete", "wrong", "skipped", "failed"]
 """``captured``; ``incomplete``: a trace has lost something; ``wrong``: the numerics are;
@@ -98,6 +100,8 @@ class Manifest:
         device: that everything ran on.
         protocol: how the traces were recorded.
         captures: one for each variant and workload, in the order in which they ran.
+        created: when it began.
+        environment: what it ran on.
     """
 
     folder: Path
@@ -105,6 +109,11 @@ class Manifest:
     protocol: Protocol
     captures: list[Capture] = field(default_factory=list)
     created: str = field(default_factory=now)
+    environment: dict[str, object] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Look at the machine before a variant may change torch's settings."""
+        self.environment = environment(self.device)
 
     def add(self, capture: Capture) -> None:
         """Append a capture and write the file.
@@ -129,15 +138,14 @@ class Manifest:
         return {
             "schema_version": SCHEMA_VERSION,
             "created": self.created,
-            "environment": environment(self.device),
+            "environment": self.environment,
             "protocol": self.protocol.as_json(),
             "captures": [capture.as_json() for capture in self.captures],
         }
 
 
-def trace_metadata(capture: Capture, device: Device, protocol: Protocol) -> dict[str, object]:
+def trace_metadata(capture: Capture, manifest: Manifest) -> dict[str, object]:
     """Return what a trace must know of itself, should it part from its capture.json."""
-    facts = environment(device)
     kept = ("kinetolint", "torch", "cuda", "hip", "cudnn", "driver", "device")
     return {
         "schema_version": SCHEMA_VERSION,
@@ -146,8 +154,8 @@ def trace_metadata(capture: Capture, device: Device, protocol: Protocol) -> dict
         "variant": capture.name if capture.kind == "variant" else None,
         "workload": capture.workload,
         "annotations": capture.annotations,
-        "protocol": protocol.as_json(),
-        "environment": {key: facts[key] for key in kept},
+        "protocol": manifest.protocol.as_json(),
+        "environment": {key: manifest.environment[key] for key in kept},
         "created": now(),
     }
 
@@ -167,7 +175,8 @@ def prepare_folder(folder: Path, *, overwrite: bool) -> None:
         return
     if not overwrite:
         raise CaptureError(
-            f"{manifest}: an earlier capture is there; choose another --output, or --overwrite"
+            f"{manifest}: an earlier capture is there; choose another folder, or overwrite it"
+            " (--overwrite, record(..., overwrite=True))"
         )
     try:
         for name in _traces_named_in(manifest):
@@ -181,6 +190,6 @@ def _traces_named_in(manifest: Path) -> list[str]:
     try:
         content = json.loads(manifest.read_text("utf-8"))
         files = [t["file"] for capture in content["captures"] for t in capture["traces"]]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise CaptureError(f"{manifest}: is no capture.json of ours; remove it yourself") from None
-    return [file for file in files if isinstance(file, str) and file == Path(file).name]
+    return [file for file in files if isinstance(file, str) and _TRACE_NAME.fullmatch(file)]

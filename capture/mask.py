@@ -33,6 +33,11 @@ class Mask:
     _blocked: Tensor | None = field(default=None, repr=False)
     _block_mask: "BlockMask | None" = field(default=None, repr=False)
 
+    def fresh(self) -> "Mask":
+        """Return the same mask, sharing no tensor with this one."""
+        explicit = None if self.explicit is None else self.explicit.clone()
+        return Mask(self.seq, self.seq_kv, self.device, self.is_causal, explicit)
+
     @property
     def blocked(self) -> Tensor | None:
         """Bool of shape [seq, seq_kv], True where a query must not look; None if it never must."""

@@ -194,7 +194,7 @@ def _peak_of_memory_events(path: Path) -> int:
     allocated = peak = 0
     for event in EventReader(path):
         if event.get("name") == "[memory]":
-            allocated += event["args"]["Bytes"]
+            allocated += event.get("args", {}).get("Bytes", 0)
             peak = max(peak, allocated)
     return peak
 

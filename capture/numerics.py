@@ -20,14 +20,19 @@ from capture.mask import Mask
 from capture.phases import Attention
 from capture.workload import Inputs, Workload
 
-TOLERANCES = {"bf16": 5e-2, "fp16": 8e-3, "fp32": 5e-5, "fp64": 1e-12}
-"""Largest relative error of a row by dtype: six to eight roundings of the low-precision types,
-which several operators in a row make; for fp32 and fp64 the error of sums in another order."""
+ROW_TOLERANCES = {"bf16": 1e-1, "fp16": 1.5e-2, "fp32": 1e-4, "fp64": 1e-11}
+"""Largest relative error of one row by dtype: twice what torch's own variants reach in the worst of
+many rows, above all in short ones. A row that is wrong is off by far more."""
+
+OVERALL_TOLERANCES = {"bf16": 1.5e-2, "fp16": 2e-3, "fp32": 2e-5, "fp64": 1e-13}
+"""Largest relative error of a whole tensor by dtype. Rounding averages out: torch's own variants
+stay below 7e-3, 8e-4, 5e-7 and 2e-15 for every shape tried, while a result that is 3 % too large,
+or a scale that is 3 % off, does not."""
 
 MAX_BLOCK_ELEMENTS = 1 << 26
 """Scores of the reference that are in memory at once: half a gigabyte in float64."""
 
-SMALLEST_NORM = 1e-30
+SMALLEST_NORM = 1e-15
 
 GRADIENTS = ("query.grad", "key.grad", "value.grad")
 
@@ -41,17 +46,19 @@ MASKED_SHARE = 8
 
 
 @dataclass(frozen=True)
-class RowErrors:
+class Errors:
     """How far a tensor is from its reference.
 
     Attributes:
         relative: the largest Euclidean error of a row, relative to the row of the reference (or
             to the average row, where that is larger: sums that cancel leave rows near zero).
+        overall: the Euclidean error of all rows together, relative to that of the reference.
         absolute: the largest error of an element.
         nan_elements: elements that are NaN or infinite and should not be.
     """
 
     relative: float | None
+    overall: float | None
     absolute: float | None
     nan_elements: int
 
@@ -62,19 +69,22 @@ class Numerics:
 
     Attributes:
         ok: every tensor is within the tolerance and no NaN stands where a number should.
-        tolerance: the largest relative row error that is allowed for the dtype.
+        row_tolerance: the largest ``relative`` error that is allowed for the dtype.
+        overall_tolerance: the largest ``overall`` error that is.
         reference: dtype of the reference.
         errors: by tensor: ``output``, and ``query.grad``, ``key.grad``, ``value.grad`` where the
             workload has a backward pass.
         fully_masked_rows: what stands in rows whose every key is masked: ``zeros``, ``nan``,
-            ``other``, or ``not supported`` where the variant takes no such mask.
-        fully_masked_ok: whether the other rows are right in that case; null if not supported.
+            ``other``; or ``not supported`` where the variant refuses a mask that is not the causal
+            one, ``mask ignored`` where it computes as if there were none.
+        fully_masked_ok: whether the other rows are right in that case; null where it tells nothing.
     """
 
     ok: bool
-    tolerance: float
+    row_tolerance: float
+    overall_tolerance: float
     reference: str
-    errors: dict[str, RowErrors]
+    errors: dict[str, Errors]
     fully_masked_rows: str
     fully_masked_ok: bool | None
 
@@ -90,14 +100,21 @@ class Numerics:
         if self.ok:
             return None
         wrong = [
-            f"{name} {error.nan_elements} NaN"
-            if error.nan_elements
-            else f"{name} off by {error.relative:.2g}"
+            f"{name} {words}"
             for name, error in self.errors.items()
-            if not _within(error, self.tolerance)
+            if (words := self._excess(error)) is not None
         ]
-        wrong = wrong or ["rows beside fully masked ones are wrong"]
-        return f"wrong numerics: {', '.join(wrong)} (tolerance {self.tolerance:g})"
+        wrong = wrong or ["rows beside those whose every key is masked are off"]
+        return f"wrong numerics: {', '.join(wrong)}"
+
+    def _excess(self, error: Errors) -> str | None:
+        if error.nan_elements or error.relative is None or error.overall is None:
+            return f"holds {error.nan_elements} NaN"
+        if error.overall > self.overall_tolerance:
+            return f"off by {error.overall:.2g} (tolerance {self.overall_tolerance:g})"
+        if error.relative > self.row_tolerance:
+            return f"off by {error.relative:.2g} in a row (tolerance {self.row_tolerance:g})"
+        return None
 
     def as_json(self) -> dict[str, object]:
         """Return the fields by name."""
@@ -105,15 +122,21 @@ class Numerics:
 
 
 def check_numerics(attention: Attention, workload: Workload, inputs: Inputs) -> Numerics:
-    """Run a variant on the inputs and compare it with the reference."""
+    """Run a variant and compare it with the reference.
+
+    Args:
+        attention: the variant; it is given copies.
+        workload: what the inputs were made for.
+        inputs: best others than it has seen before, which it might remember.
+    """
     precise = _reference_dtype(inputs.query)
-    tolerance = TOLERANCES[workload.dtype]
     errors = _errors(attention, workload, inputs, precise)
     content, others_ok = _fully_masked(attention, workload, inputs, precise)
-    is_ok = all(_within(error, tolerance) for error in errors.values())
+    is_ok = all(_within(error, workload) for error in errors.values())
     return Numerics(
         ok=is_ok and others_ok is not False,
-        tolerance=tolerance,
+        row_tolerance=ROW_TOLERANCES[workload.dtype],
+        overall_tolerance=OVERALL_TOLERANCES[workload.dtype],
         reference=str(precise).removeprefix("torch."),
         errors=errors,
         fully_masked_rows=content,
@@ -121,18 +144,22 @@ def check_numerics(attention: Attention, workload: Workload, inputs: Inputs) -> 
     )
 
 
-def _within(error: RowErrors, tolerance: float) -> bool:
-    return error.nan_elements == 0 and error.relative is not None and error.relative <= tolerance
+def _within(error: Errors, workload: Workload) -> bool:
+    if error.nan_elements or error.relative is None or error.overall is None:
+        return False
+    is_row_ok = error.relative <= ROW_TOLERANCES[workload.dtype]
+    return is_row_ok and error.overall <= OVERALL_TOLERANCES[workload.dtype]
 
 
 def _errors(
     attention: Attention, workload: Workload, inputs: Inputs, precise: torch.dtype
-) -> dict[str, RowErrors]:
+) -> dict[str, Errors]:
     if workload.phase == "forward":
         with torch.no_grad():
-            results = {"output": attention(*inputs.copied(), inputs.mask)}
+            own = inputs.copied()
+            results = {"output": attention(*own.tensors, own.mask)}
         return _compared(results, _reference(inputs, precise))
-    trainable, gradient = inputs.trainable(), workload.gradient()
+    trainable, gradient = inputs.copied().trainable(), workload.gradient()
     output = attention(*trainable.tensors, trainable.mask)
     gradients = torch.autograd.grad(output, trainable.tensors, gradient)
     results = {"output": output.detach()} | dict(zip(GRADIENTS, gradients, strict=True))
@@ -158,16 +185,23 @@ def _fully_masked(
     try:
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            output = attention(*masked.copied(), mask)
+            own = masked.copied()
+            output = attention(*own.tensors, own.mask)
     except Exception:  # noqa: BLE001 - a variant may refuse such a mask with any exception
         return "not supported", None
     content = _content(output[:, :, -count:])
     if workload.seq == count:
         return content, None
-    output = output.clone()
-    output[:, :, -count:] = 0  # whatever stands there must not count as an average row
-    others = _compared({"output": output}, _reference(masked, precise))["output"]
-    return content, _within(others, TOLERANCES[workload.dtype])
+    if _agrees(output, Inputs(*inputs.tensors, workload.no_mask()), workload, precise):
+        return "mask ignored", None
+    others = output.clone()
+    others[:, :, -count:] = 0  # whatever stands there must not count as an average row
+    return content, _agrees(others, masked, workload, precise)
+
+
+def _agrees(output: Tensor, inputs: Inputs, workload: Workload, precise: torch.dtype) -> bool:
+    found = _compared({"output": output}, _reference(inputs, precise))["output"]
+    return _within(found, workload)
 
 
 def _content(rows: Tensor) -> str:
@@ -248,6 +282,7 @@ class _Comparison:
     def __init__(self, smallest_norm: float) -> None:
         self._smallest_norm = smallest_norm
         self._relative: float | None = None
+        self._squares = [0.0, 0.0]
         self._absolute: float | None = None
         self._nan_elements = 0
 
@@ -261,13 +296,17 @@ class _Comparison:
             return
         difference = result[finite] - reference[finite]
         norm = reference[finite].norm(dim=-1).clamp(min=max(self._smallest_norm, SMALLEST_NORM))
-        relative = float((difference.norm(dim=-1) / norm).max())
-        self._relative = _larger(relative, self._relative)
+        off = difference.norm(dim=-1)
+        self._relative = _larger(float((off / norm).max()), self._relative)
+        self._squares[0] += float(off.square().sum())
+        self._squares[1] += float(norm.square().sum())
         self._absolute = _larger(float(difference.abs().max()), self._absolute)
 
-    def result(self) -> RowErrors:
+    def result(self) -> Errors:
         """Return the errors of all pieces."""
-        return RowErrors(self._relative, self._absolute, self._nan_elements)
+        off, size = self._squares
+        overall = None if self._relative is None else _larger(math.sqrt(off / size), None)
+        return Errors(self._relative, overall, self._absolute, self._nan_elements)
 
 
 def _larger(error: float, known: float | None) -> float:
@@ -275,7 +314,7 @@ def _larger(error: float, known: float | None) -> float:
     return min(max(error, known or 0.0), sys.float_info.max)
 
 
-def _compared(results: dict[str, Tensor], reference: Iterator[Piece]) -> dict[str, RowErrors]:
+def _compared(results: dict[str, Tensor], reference: Iterator[Piece]) -> dict[str, Errors]:
     sizes = {name: _mean_row_norm(tensor) for name, tensor in results.items()}
     comparisons = {
         name: _Comparison(max(size, sizes[AS_LARGE_AS.get(name, name)]))

@@ -1,8 +1,10 @@
 """The words that options take, and their defaults; free of torch, so that ``--help`` is quick."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from capture.errors import RequestError
+from capture.words import did_you_mean
 
 DTYPES = ("bf16", "fp16", "fp32", "fp64")
 LAYOUTS = ("bhsd", "bshd")
@@ -61,6 +63,10 @@ class Protocol:
         Raises:
             RequestError: a number is too small.
         """
+        for name, value in self.as_json().items():
+            if type(value) is not type(getattr(Protocol, name)):
+                kind = type(getattr(Protocol, name)).__name__
+                raise RequestError(f"{name} is {value!r}; it must be {kind}")
         for name, least in (
             ("warm_ups", 0),
             ("wait", 0),
@@ -74,3 +80,16 @@ class Protocol:
     def as_json(self) -> dict[str, int | bool]:
         """Return the fields by name."""
         return asdict(self)
+
+
+def make_protocol(fields: Mapping[str, object]) -> Protocol:
+    """Return a protocol with some fields other than by default.
+
+    Raises:
+        RequestError: there is no such field, or its value is impossible.
+    """
+    known = Protocol().as_json()
+    for name in fields:
+        if name not in known:
+            raise RequestError(f"{name}: no such option{did_you_mean(name, known)}")
+    return Protocol(**fields)  # type: ignore[arg-type]  # checked when it is made

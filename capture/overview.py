@@ -7,7 +7,10 @@ from capture.table import aligned
 from capture.words import duration, size
 
 NOTHING = "-"
-NUMBERS = ("seq", "latency", "TFLOP/s", "peak memory")
+NUMBERS = ("seq", "latency", "p90", "TFLOP/s", "peak memory")
+
+UNSTEADY = 2.0
+"""A 90th percentile this many times the 10th says that something else ran on the machine."""
 
 
 def overview(captures: Sequence[Capture]) -> str:
@@ -17,6 +20,7 @@ def overview(captures: Sequence[Capture]) -> str:
         "seq": _seq,
         "status": lambda capture: capture.status,
         "latency": _latency,
+        "p90": _p90,
         "TFLOP/s": _throughput,
         "peak memory": _memory,
         "numerics": _numerics,
@@ -42,6 +46,10 @@ def _latency(capture: Capture) -> str:
     return duration(capture.latency.median_us) if capture.latency else NOTHING
 
 
+def _p90(capture: Capture) -> str:
+    return duration(capture.latency.p90_us) if capture.latency else NOTHING
+
+
 def _throughput(capture: Capture) -> str:
     latency = capture.latency
     return f"{latency.tflops:.3g}" if latency and latency.tflops is not None else NOTHING
@@ -56,7 +64,24 @@ def _numerics(capture: Capture) -> str:
 
 
 def _notes(capture: Capture) -> list[str]:
-    notes = [capture.reason] if capture.reason else []
-    if capture.numerics is not None and capture.numerics.fully_masked_rows == "nan":
-        notes.append("writes NaN for a query whose every key is masked")
-    return notes
+    return [note for note in (capture.reason, _masked_rows(capture), _unsteady(capture)) if note]
+
+
+def _masked_rows(capture: Capture) -> str | None:
+    match capture.numerics and capture.numerics.fully_masked_rows:
+        case "nan":
+            return "writes NaN for a query whose every key is masked"
+        case "mask ignored":
+            return "ignores a mask that is not the causal one"
+        case _:
+            return None
+
+
+def _unsteady(capture: Capture) -> str | None:
+    latency = capture.latency
+    if latency is None or latency.p90_us < UNSTEADY * latency.p10_us:
+        return None
+    return (
+        f"UNSTEADY latency, {duration(latency.p10_us)} (p10) to {duration(latency.p90_us)} (p90):"
+        " other work on the machine, or threads that wait for each other (OMP_NUM_THREADS)"
+    )

@@ -21,6 +21,7 @@ from torch._C._profiler import _ExperimentalConfig
 from torch.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule
 
 from capture.devices import Device, Notify
+from capture.errors import CaptureError
 from capture.files import write_compressed
 from capture.options import Protocol
 from capture.steps import Steps
@@ -104,6 +105,8 @@ class Profiling:
             with tempfile.TemporaryDirectory(dir=self.folder, prefix=".recording-") as scratch:
                 plain = Path(scratch) / "trace.json"
                 yield from self._profiled_steps(plain)
+                if not plain.is_file():
+                    raise CaptureError(f"{self.folder}: the trace could not be written: disk full?")
                 found = verify(plain, self._expectation())
                 if attempt == 1 and found.problems:
                     self.notify(f"{file}: {'; '.join(found.problems)}; recording it once more")

@@ -1,12 +1,13 @@
 """Record a step function or a training loop of your own, under the protocol of ``capture``."""
 
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypedDict, TypeVar, Unpack
 
+import click
+import torch
 from torch import distributed as dist
 
 from capture.devices import AUTO, find_device
@@ -14,14 +15,22 @@ from capture.errors import CaptureError, RequestError
 from capture.files import make_folder
 from capture.manifest import Capture, Manifest, prepare_folder, trace_metadata
 from capture.measurement import LatencyMeasurement, MemoryMeasurement
-from capture.options import Protocol
+from capture.options import make_protocol
 from capture.profiling import Profiling
 from capture.steps import Steps, drive
 from capture.trial import refusal
+from capture.words import duration
 
 Item = TypeVar("Item")
 
-_FILE_NAME = re.compile(r"[\w.+-]+")
+_FILE_NAME = re.compile(r"\w[\w.+-]*", re.ASCII)
+
+
+class _NoBatch:
+    """Stands where the batches have ended."""
+
+
+_NO_BATCH = _NoBatch()
 
 
 class ProtocolOptions(TypedDict, total=False):
@@ -45,6 +54,7 @@ class Recording:
 
     Attributes:
         capture: what came out so far.
+        is_finished: whether everything was recorded and measured.
     """
 
     def __init__(self, manifest: Manifest, capture: Capture, *, benchmark: bool) -> None:
@@ -52,6 +62,7 @@ class Recording:
         self._benchmark = benchmark
         self._running: Steps | None = None
         self.capture = capture
+        self.is_finished = False
 
     def close(self) -> None:
         """End the steps; a loop that was left early may live on in a variable."""
@@ -79,19 +90,22 @@ class Recording:
         with closing(self._steps()) as steps:
             self._running = steps
             for _ in steps:
-                try:
-                    batch = next(source)
-                except StopIteration:
-                    self._batches_ended()
+                batch = next(source, _NO_BATCH)
+                if isinstance(batch, _NoBatch):
+                    self.require_traces("the batches ended early")
                     return
                 yield batch
 
-    def _batches_ended(self) -> None:
-        name, protocol = self.capture.name, self._manifest.protocol
+    def require_traces(self, why: str) -> None:
+        """Make sure that every trace that was asked for is written.
+
+        Raises:
+            CaptureError: one is not; ``why`` says why.
+        """
+        protocol = self._manifest.protocol
         if len(self.capture.traces) < protocol.repeat:
             needed = protocol.warm_ups + protocol.wait + protocol.warmup + protocol.active
-            raise CaptureError(f"{name}: the batches ended early; a trace takes {needed} steps")
-        _warn(f"{name}: the batches ended before latency and memory were measured")
+            raise CaptureError(f"{self.capture.name}: {why}; a trace takes {needed} steps")
 
     def _steps(self) -> Steps:
         if self.capture.traces:
@@ -104,8 +118,8 @@ class Recording:
             protocol=self._manifest.protocol,
             annotations=(),
             annotation=self.capture.annotations[0],
-            metadata=trace_metadata(self.capture, device, self._manifest.protocol),
-            notify=_warn,
+            metadata=trace_metadata(self.capture, self._manifest),
+            notify=_tell,
         )
         self.capture.traces = profiling.traces
         yield from profiling.steps()
@@ -115,6 +129,7 @@ class Recording:
             self.capture.latency = latency.result
             yield from memory.steps()
             self.capture.memory = memory.result
+        self.is_finished = True
 
 
 @contextmanager
@@ -152,21 +167,27 @@ def record(
         CaptureError: no such device, a folder that cannot be written, too few steps for a trace.
     """
     if not _FILE_NAME.fullmatch(name):
-        raise RequestError(f"name {name!r}: use letters, digits and . _ + - only")
+        raise RequestError(f"name {name!r}: use ASCII letters, digits and . _ + - only")
+    if torch.autograd._profiler_enabled():
+        raise CaptureError(f"{name}: another profiler is running, which recording would end")
     place, target = _folder_of_rank(Path(folder)), find_device(device)
+    plan = make_protocol(protocol)
     make_folder(place)
     prepare_folder(place, overwrite=overwrite)
-    manifest = Manifest(place, target, Protocol(**protocol))
+    manifest = Manifest(place, target, plan)
     capture = Capture(name=name, kind="function", workload=None, annotations=(name,))
+    recording = Recording(manifest, capture, benchmark=benchmark)
     try:
-        with closing(Recording(manifest, capture, benchmark=benchmark)) as recording:
+        with closing(recording):
             yield recording
-        _require_traces(capture, manifest.protocol)
+        recording.require_traces("stopped early")
     except BaseException as error:
-        capture.refused = refusal(error, [])
+        if not recording.is_finished:
+            capture.refused = refusal(error, [])
         manifest.add(capture)
         raise
     manifest.add(capture)
+    _tell(_outcome(recording, place))
 
 
 def _folder_of_rank(folder: Path) -> Path:
@@ -176,13 +197,16 @@ def _folder_of_rank(folder: Path) -> Path:
     return folder
 
 
-def _require_traces(capture: Capture, protocol: Protocol) -> None:
-    count = len(capture.traces)
-    if not count:
-        raise CaptureError(f"{capture.name}: stopped before a trace was complete")
-    if count < protocol.repeat:
-        raise CaptureError(f"{capture.name}: stopped after {count} of {protocol.repeat} traces")
+def _outcome(recording: Recording, folder: Path) -> str:
+    """Word how a recording went, in one line."""
+    capture = recording.capture
+    parts = [f"{capture.name}: {capture.status}"]
+    if capture.latency is not None:
+        parts.append(f"{duration(capture.latency.median_us)} a step")
+    elif not recording.is_finished:
+        parts.append("latency and memory were not measured, the steps ended before")
+    return "; ".join([*parts, f"next: analyze {folder}"])
 
 
-def _warn(text: str) -> None:
-    sys.stderr.write(f"capture: {text}\n")
+def _tell(text: str) -> None:
+    click.echo(f"capture: {text}", err=True)

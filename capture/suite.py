@@ -15,7 +15,8 @@ from capture.numerics import check_numerics
 from capture.phases import Attention, Step, annotations, make_step
 from capture.profiling import Profiling
 from capture.steps import drive
-from capture.trial import refusal, try_variant
+from capture.torch_state import restored_torch_state
+from capture.trial import Refused, refusal, try_variant
 from capture.variants import Variant
 from capture.workload import Inputs, Workload
 
@@ -47,9 +48,9 @@ class Suite:
             for variant in variants:
                 number = len(self.manifest.captures) + 1
                 self.notify(f"[{number}/{total}] {variant.name} {workload.label}")
-                self.manifest.add(self._capture(variant, workload))
+                self._capture(variant, workload)
 
-    def _capture(self, variant: Variant, workload: Workload) -> Capture:
+    def _capture(self, variant: Variant, workload: Workload) -> None:
         capture = Capture(
             name=variant.name,
             kind="variant",
@@ -57,15 +58,19 @@ class Suite:
             annotations=annotations(workload.phase),
         )
         try:
-            self._run(capture, variant, workload)
+            with restored_torch_state():
+                self._run(capture, variant, workload)
         except CaptureError:
             raise
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a variant may raise anything
+        except KeyboardInterrupt:
+            capture.refused = Refused("failed", "interrupted")
+            raise
+        except BaseException as error:  # noqa: BLE001 - a variant may raise anything
             capture.refused = refusal(error, [])
         finally:
+            self.manifest.add(capture)
             forget_compiled()
             release_memory(self.manifest.device)
-        return capture
 
     def _run(self, capture: Capture, variant: Variant, workload: Workload) -> None:
         attention = prepared(variant, workload)
@@ -89,7 +94,7 @@ class Suite:
             protocol=protocol,
             annotations=capture.annotations,
             annotation=None,
-            metadata=trace_metadata(capture, device, protocol),
+            metadata=trace_metadata(capture, self.manifest),
             notify=self.notify,
         )
         capture.traces = profiling.traces
@@ -97,7 +102,7 @@ class Suite:
         if self.benchmark:
             self._measure(capture, step, workload, inputs)
         if self.check:
-            capture.numerics = check_numerics(attention, workload, workload.inputs())
+            capture.numerics = check_numerics(attention, workload, workload.other_inputs())
 
     def _measure(self, capture: Capture, step: Step, workload: Workload, inputs: Inputs) -> None:
         device = self.manifest.device

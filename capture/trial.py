@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from capture.errors import CaptureError
 from capture.phases import Attention
 from capture.user_code import explain
 from capture.variants import UnavailableError
@@ -16,6 +17,7 @@ from capture.workload import Inputs, Workload
 Refusal = Literal["skipped", "failed"]
 
 NO_BACKEND = ("No viable backend for scaled_dot_product_attention", "No available kernel")
+INPUT_NAMES = ("query", "key", "value")
 MISSING_COMPILERS = ("InvalidCxxCompiler", "TritonMissing", "GPUTooOldForTriton")
 
 
@@ -50,18 +52,17 @@ def refusal(error: BaseException, warned: list[str]) -> Refused:
         error: as raised.
         warned: texts of the warnings before it; torch says there why a backend was not taken.
     """
-    if isinstance(error, UnavailableError):
-        return Refused("skipped", one_line(str(error)))
+    text = one_line(str(error))
     if isinstance(error, RuntimeError) and str(error).startswith(NO_BACKEND):
         told = " ".join(warned) or str(error).partition(". ")[0]
         return Refused("skipped", f"torch has no such backend for this: {one_line(told)}")
-    if isinstance(error, NotImplementedError):
-        return Refused("skipped", explain(error))
     if any(type(cause).__name__ in MISSING_COMPILERS for cause in _causes(error)):
-        return Refused("skipped", f"torch.compile cannot compile here: {one_line(str(error))}")
+        return Refused("skipped", f"torch.compile cannot compile here: {text}")
     if is_out_of_memory(error):
-        return Refused("failed", f"out of memory: {one_line(str(error))}")
-    return Refused("failed", explain(error))
+        return Refused("failed", f"out of memory: {text}")
+    is_ours = isinstance(error, UnavailableError | CaptureError)
+    cannot_run = isinstance(error, UnavailableError | NotImplementedError)
+    return Refused("skipped" if cannot_run else "failed", text if is_ours else explain(error))
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -76,11 +77,17 @@ def _run_once(attention: Attention, workload: Workload, inputs: Inputs) -> None:
     if workload.phase == "forward":
         with torch.no_grad():
             _check_output(attention(*inputs.tensors, inputs.mask), inputs)
+        _refuse_writing(inputs)
         return
     trainable = inputs.trainable()
     output = attention(*trainable.tensors, trainable.mask)
     _check_output(output, inputs)
-    torch.autograd.grad(output, trainable.tensors, workload.gradient())
+    gradients = torch.autograd.grad(
+        output, trainable.tensors, workload.gradient(), allow_unused=True
+    )
+    for name, gradient in zip(INPUT_NAMES, gradients, strict=True):
+        if gradient is None:
+            raise ValueError(f"no gradient reaches {name}")
 
 
 def _check_output(output: object, inputs: Inputs) -> None:
@@ -89,6 +96,18 @@ def _check_output(output: object, inputs: Inputs) -> None:
     wanted = (*inputs.query.shape[:-1], inputs.value.shape[-1])
     if tuple(output.shape) != wanted:
         raise ValueError(f"the variant returned shape {tuple(output.shape)}, not {wanted}")
+    if (output.dtype, output.device) != (inputs.query.dtype, inputs.query.device):
+        given, got = inputs.query, output
+        raise TypeError(
+            f"the variant returned {got.dtype} on {got.device}, not {given.dtype} on {given.device}"
+        )
+
+
+def _refuse_writing(inputs: Inputs) -> None:
+    """Refuse a variant that writes to its inputs: every call would see other numbers."""
+    for name, tensor in zip(INPUT_NAMES, inputs.tensors, strict=True):
+        if tensor._version:
+            raise ValueError(f"the variant writes to its {name}; later calls get other numbers")
 
 
 def _causes(error: BaseException | None) -> list[BaseException]:

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import inspect
 import re
 import sys
 import sysconfig
@@ -18,7 +19,8 @@ from capture.words import did_you_mean, one_line
 
 SUFFIX = ".py"
 MODULE_PREFIX = "kinetolint_user_"
-_UNFIT_FOR_FILES = re.compile(r"[^\w.+-]")
+MAX_NAME = 100
+_UNFIT_FOR_FILES = re.compile(r"[^\w.+-]", re.ASCII)
 
 
 def is_reference(text: str) -> bool:
@@ -45,6 +47,24 @@ def load_function(reference: str) -> Callable[..., Any]:
     return function  # type: ignore[no-any-return]
 
 
+def load_step(reference: str) -> Callable[[], object]:
+    """Return a function that can be called without arguments.
+
+    Raises:
+        RequestError: as :func:`load_function`, or it cannot.
+    """
+    function = load_function(reference)
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        raise RequestError(f"{reference}: calling it runs nothing; name a plain function")
+    try:
+        inspect.signature(function).bind()
+    except TypeError as error:
+        raise RequestError(f"{reference}: must be callable without arguments: {error}") from None
+    except ValueError:  # some built-in functions have no signature
+        pass
+    return function
+
+
 def load_variant(reference: str) -> Variant:
     """Return the variant that a reference to a function describes.
 
@@ -54,10 +74,16 @@ def load_variant(reference: str) -> Variant:
     function = load_function(reference)
     place, _, name = reference.rpartition(":")
     stem = Path(place).stem if place.endswith(SUFFIX) else place
-    lines = (function.__doc__ or "").strip().splitlines()
-    return Variant(
-        _UNFIT_FOR_FILES.sub("_", f"{stem}.{name}"), lines[0] if lines else reference, function
-    )
+    lines = str(function.__doc__ or "").strip().splitlines()
+    return Variant(file_name(f"{stem}.{name}"), lines[0] if lines else reference, function)
+
+
+def file_name(text: str) -> str:
+    """Return a text as a name that every file system takes, that is not hidden, and not too long.
+
+    The profiler writes only ASCII names of annotations.
+    """
+    return _UNFIT_FOR_FILES.sub("_", text).lstrip(".")[:MAX_NAME] or "_"
 
 
 def explain(error: BaseException) -> str:
@@ -75,7 +101,9 @@ def _is_user_code(filename: str) -> bool:
 def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise RequestError(f"{path}: no such file")
-    name = f"{MODULE_PREFIX}{path.stem}"  # not its own name, which may be that of another module
+    name = f"{MODULE_PREFIX}{path.resolve()}"  # its own name may be that of another module
+    if name in sys.modules:
+        return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise RequestError(f"{path}: is no Python file")
@@ -93,12 +121,20 @@ def _load_module(name: str) -> ModuleType:
 
 @contextmanager
 def _importing(what: str, folder: Path) -> Iterator[None]:
-    """Let the user's code import its neighbours, and word what goes wrong in it."""
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+    """Let the user's code import its neighbours, and word what goes wrong in it.
+
+    The neighbours are forgotten afterwards: those of another file may have the same names.
+    """
+    before = set(sys.modules)
+    sys.path.insert(0, str(folder))
     try:
         yield
     except CaptureError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's module may do anything
         raise RequestError(f"{what}: cannot be imported: {explain(error)}") from None
+    finally:
+        for name in set(sys.modules) - before:
+            file = getattr(sys.modules[name], "__file__", None)
+            if file and Path(file).parent == folder and not name.startswith(MODULE_PREFIX):
+                del sys.modules[name]

@@ -1,6 +1,6 @@
 """One attention problem: shapes, dtype, device, phase; and its inputs."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import torch
 from torch import Tensor
@@ -119,6 +119,10 @@ class Workload:
         """Return the mask of this problem."""
         return Mask(self.seq, self.seq_kv, self.device, is_causal=self.causal)
 
+    def no_mask(self) -> Mask:
+        """Return a mask that lets every query look everywhere."""
+        return Mask(self.seq, self.seq_kv, self.device, is_causal=False)
+
     def inputs(self) -> "Inputs":
         """Make the tensors; the same seed gives the same numbers on every device."""
         generator = torch.Generator().manual_seed(self.seed)
@@ -136,6 +140,10 @@ class Workload:
             value=random(self.kv_heads, self.seq_kv),
             mask=self.mask(),
         )
+
+    def other_inputs(self) -> "Inputs":
+        """Make tensors with other numbers."""
+        return replace(self, seed=self.seed + 2).inputs()
 
     def gradient(self) -> Tensor:
         """Make what a backward pass starts from: [batch, heads, seq, head_dim]."""
@@ -160,15 +168,16 @@ class Inputs:
     mask: Mask
 
     def trainable(self) -> "Inputs":
-        """Return the same tensors as leaves that gradients are computed for."""
+        """Return the same numbers as leaves that gradients are computed for; memory is shared."""
         query, key, value = (
             tensor.detach().requires_grad_() for tensor in (self.query, self.key, self.value)
         )
         return Inputs(query, key, value, self.mask)
 
-    def copied(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return copies of query, key and value, for code that may write to them."""
-        return self.query.clone(), self.key.clone(), self.value.clone()
+    def copied(self) -> "Inputs":
+        """Return copies of everything, for code that may write to it."""
+        query, key, value = (tensor.clone() for tensor in self.tensors)
+        return Inputs(query, key, value, self.mask.fresh())
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor]:

@@ -6,10 +6,18 @@ import sys
 
 import rich_click as click
 
+from analyze.cli.calls import calls
 from analyze.cli.check import check
 from analyze.cli.columns import columns
+from analyze.cli.compare import compare
 from analyze.cli.default_command import DefaultCommandGroup
+from analyze.cli.diff import diff
 from analyze.cli.explain import explain
+from analyze.cli.gaps import gaps
+from analyze.cli.kernels import kernels
+from analyze.cli.memory import memory
+from analyze.cli.ops import ops
+from analyze.cli.regions import regions
 from analyze.cli.rules import rules
 from analyze.cli.summary import summary
 from analyze.cli.traces import complain
@@ -44,8 +52,16 @@ def analyze() -> None:
 
 analyze.add_command(check)
 analyze.add_command(summary)
+analyze.add_command(compare)
+analyze.add_command(diff)
 analyze.add_command(columns)
 analyze.add_command(explain)
+analyze.add_command(kernels)
+analyze.add_command(calls)
+analyze.add_command(ops)
+analyze.add_command(gaps)
+analyze.add_command(memory)
+analyze.add_command(regions)
 analyze.add_command(rules)
 
 

@@ -12,6 +12,7 @@ import rich_click as click
 from analyze.cli.capture_folders import (
     CAPTURE_JSON,
     capture_folder,
+    captures_without_trace,
     in_order_of_capture,
     problems,
 )
@@ -110,9 +111,15 @@ def _traces_of(argument: str, commands: Sequence[str], output: Path | None) -> l
 def _traces_in(folder: Path) -> list[str]:
     files = in_order_of_capture([path for path in folder.rglob("*") if _is_trace(path, folder)])
     if not files:
-        wanted = ", ".join(TRACE_SUFFIXES)
-        raise TraceError(f"{folder}: the folder holds no traces (files ending in {wanted})")
+        raise TraceError(f"{folder}: the folder holds no traces ({_why_none(folder)})")
     return [str(path) for path in files]
+
+
+def _why_none(folder: Path) -> str:
+    absent = captures_without_trace([str(folder)])
+    if absent:
+        return f"{absent[0].name} {absent[0].status}: {absent[0].reason}"
+    return f"files ending in {', '.join(TRACE_SUFFIXES)}"
 
 
 def _is_trace(path: Path, folder: Path) -> bool:

@@ -12,9 +12,17 @@ import polars as pl
 
 from analyze.engine.per import Per, base_table, unit_column
 from analyze.tables.build import Trace
-from analyze.tables.catalogue import Table, publish
+from analyze.tables.catalogue import Need, Table, publish
 from analyze.tables.unit_rows import UNIT_OF_ROW, UnitWork, work_in
 from analyze.tables.units import Units, find_forwards
+
+RECORDED_FLAGS: Mapping[Need, str] = {
+    Need.GPU: "has_gpu",
+    Need.MEMORY: "has_memory",
+    Need.SHAPES: "has_shapes",
+    Need.STACKS: "has_stacks",
+}
+"""Columns of the table ``trace`` that say whether something was recorded at all."""
 
 UNIT = "#unit"
 """Column with the index of the unit."""
@@ -112,7 +120,10 @@ class TraceTables(Tables):
         return self._trace.table(name)
 
     def was_recorded(self, table: Table) -> bool:
-        """See :class:`Tables`."""
+        """See :class:`Tables`; a GPU without gaps was recorded all the same."""
+        flag = RECORDED_FLAGS.get(table.needs) if table.needs else None
+        if flag is not None:
+            return bool(self._facts[flag])
         return not self.table(base_table(table).name).is_empty()
 
     def unit_index(self, table: Table, per: Per) -> pl.Series:

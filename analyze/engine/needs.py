@@ -10,12 +10,10 @@ from collections.abc import Collection
 
 import polars as pl
 
-from analyze.engine.data import Tables
+from analyze.engine.data import RECORDED_FLAGS, Tables
 from analyze.engine.per import base_table
 from analyze.engine.program import Program
 from analyze.tables.catalogue import TRACE, Column, Need
-
-_RECORDED_FLAG = {Need.SHAPES: "has_shapes", Need.STACKS: "has_stacks", Need.GPU: "has_gpu"}
 
 
 def missing(program: Program, tables: Tables) -> str | None:
@@ -86,7 +84,7 @@ def _first_unknown(
 
 
 def _reason(column: Column, need: Need, where: str, tables: Tables) -> str:
-    flag = _RECORDED_FLAG.get(need)
+    flag = RECORDED_FLAGS.get(need)
     if flag is not None and tables.facts[flag]:
         return f"{column.name} is not known for any row of {where}"
     return _in_words(need, tables)

@@ -35,7 +35,7 @@ def summarise(trace: Trace) -> dict[str, Any]:
         "fp32_sgemm": _fp32_sgemm(trace),
         "cpu_ops": trace.facts.host_ops,
         "profiler_steps": trace.facts.step_names,
-        "precision": _precision(trace),
+        "precision": precision_split(trace),
         "families": _families(trace),
         "steps": _steps(trace),
         "unit": _unit(trace),
@@ -157,7 +157,7 @@ def _fp32_sgemm(trace: Trace) -> dict[str, Any]:
     return {"count": found.height, "time_us": microseconds(found["dur_ns"].sum())}
 
 
-def _precision(trace: Trace) -> list[dict[str, Any]]:
+def precision_split(trace: Trace) -> list[dict[str, Any]]:
     """Split the time of matrix products, convolutions and attention by precision."""
     products = _kernels(trace).filter(
         pl.col("precision").is_not_null()

@@ -73,10 +73,11 @@ def print_finding(console: Console, finding: Finding, *, verbose: bool) -> None:
     heading.append(f"  {finding.code} {finding.name}", style="bold")
     heading.append(f"  {finding.title}")
     console.print(heading)
-    print_pairs(console, _sentences(finding, verbose=verbose))
+    print_pairs(console, sentences(finding, verbose=verbose))
 
 
-def _sentences(finding: Finding, *, verbose: bool) -> Iterator[tuple[str, str]]:
+def sentences(finding: Finding, *, verbose: bool) -> Iterator[tuple[str, str]]:
+    """Yield what is said about a finding as (label, sentence) pairs."""
     yield "expected", printable(finding.guess)
     yield "observed", printable(finding.message)
     group = ", ".join(f"{key} {printable(str(value))}" for key, value in finding.group.items())
@@ -167,6 +168,11 @@ def _number(column: str, value: float) -> str:
 def _print_unanswered(console: Console, report: TraceReport) -> None:
     if report.not_applicable or report.errors or report.ignored:
         console.print()
+    print_pairs(console, unanswered(report))
+
+
+def unanswered(report: TraceReport) -> Iterator[tuple[str, str]]:
+    """Yield the rules that are not applicable, ignored or failed, as (label, sentence) pairs."""
     reasons: dict[str, list[str]] = {}
     for rule in report.not_applicable:
         reasons.setdefault(rule.reason, []).append(f"{rule.code} {rule.name}")
@@ -177,4 +183,4 @@ def _print_unanswered(console: Console, report: TraceReport) -> None:
         if rule.findings
     ]
     pairs += [("failed", f"{rule.code} {rule.name}: {rule.message}") for rule in report.errors]
-    print_pairs(console, ((label, printable(sentence)) for label, sentence in pairs))
+    return ((label, printable(sentence)) for label, sentence in pairs)

@@ -56,9 +56,11 @@ def build_api_calls(calls: pl.DataFrame, host: Host) -> pl.DataFrame:
 def _is_profilers_own(calls: pl.DataFrame, host: Host) -> pl.Series:
     """Tell the device synchronisation that the profiler itself makes when it stops.
 
-    It is the last call of the file, made by no op, and no annotation or op starts after it.
+    It is the last launch or synchronisation of the file, made by no op, and no annotation or op
+    starts after it. Other threads may still ask about events, as NCCL's watchdog does.
     """
-    last = calls.filter(pl.col("start_ns") == pl.col("start_ns").max())
+    used = calls.filter(pl.col("is_launch") | pl.col("is_sync"))
+    last = used.filter(pl.col("start_ns") == pl.col("start_ns").max())
     is_tail_sync = (
         last.height == 1
         and last["name"][0] in _DEVICE_SYNC

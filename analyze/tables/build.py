@@ -7,10 +7,14 @@ import polars as pl
 
 from analyze.errors import NothingToCheckError
 from analyze.tables import catalogue
+from analyze.tables.attention_work import add_obstacles, add_work
+from analyze.tables.by_hand_calls import build_by_hand, find_by_hand
 from analyze.tables.calls import build_calls, find_calls
 from analyze.tables.clock import Clock, set_clock
 from analyze.tables.facts import build_facts
+from analyze.tables.gaps import build_gaps
 from analyze.tables.header import Header, read_header
+from analyze.tables.memory import build_memory
 from analyze.tables.regions import build_regions
 from analyze.tables.trace_row import build_trace_row
 from analyze.tables.unit_rows import UnitWork, unit_rows, work_in
@@ -99,7 +103,7 @@ class Trace:
         match name:
             case "gpu_ops" | "ops" | "api_calls":
                 frame: pl.DataFrame = getattr(self.facts, name)
-            case "regions" | "forwards" | "steps" | "calls":
+            case "regions" | "forwards" | "steps" | "calls" | "gaps" | "memory":
                 frame = getattr(self, name)
             case _:
                 frame = build_trace_row(self)
@@ -109,6 +113,16 @@ class Trace:
     def regions(self) -> pl.DataFrame:
         """The annotations with the work launched inside them; times in nanoseconds."""
         return build_regions(self.facts.host, self.facts.gpu_ops, self.facts.api_calls)
+
+    @cached_property
+    def gaps(self) -> pl.DataFrame:
+        """The times a device had nothing to do; times in nanoseconds."""
+        return build_gaps(self.facts, self.clock.frames["other"])
+
+    @cached_property
+    def memory(self) -> pl.DataFrame:
+        """The blocks of memory taken and given back; times in nanoseconds."""
+        return build_memory(self.clock.frames["memory"], self.facts)
 
     @cached_property
     def forwards(self) -> pl.DataFrame:
@@ -129,11 +143,28 @@ class Trace:
     @cached_property
     def calls(self) -> pl.DataFrame:
         """The attention calls with their amounts; times in nanoseconds."""
-        return build_calls(self.work_of_calls)
+        work, facts = self.work_of_calls, self.facts
+        calls = add_work(build_calls(work), work, self.header)
+        has_gpu = not facts.gpu_ops.is_empty()
+        return add_obstacles(calls, facts.attention_inputs, self.header, has_gpu=has_gpu)
+
+    @cached_property
+    def work_of_calls_by_hand(self) -> UnitWork:
+        """The attentions written out as ops, and what was launched in them."""
+        return work_in(find_by_hand(self.facts.ops), self.facts)
+
+    @cached_property
+    def calls_by_hand(self) -> pl.DataFrame:
+        """The attentions written out as ops with their amounts; times in nanoseconds."""
+        work = self.work_of_calls_by_hand
+        return add_work(build_by_hand(work), work, self.header)
 
 
 def load_trace(
-    path: str | Path, *, forward: str | None = None, progress: Progress | None = None
+    path: str | Path,
+    *,
+    forward: str | None = None,
+    progress: Progress | None = None,
 ) -> Trace:
     """Read a trace file and build its tables.
 

@@ -208,7 +208,7 @@ def _size(name: str, input_shapes: str | None) -> _Size:
         query, key, value = (
             [batch, *heads, length, features] for batch, length, *heads, features in inputs
         )
-    return _Size(text, _flop(query, key, value), query[-2] == key[-2])
+    return _Size(text, attention_flop(query, key, value), query[-2] == key[-2])
 
 
 def _is_shape(shape: Any) -> bool:
@@ -224,7 +224,7 @@ def _are_packed(others: list[Any]) -> bool:
     return any(isinstance(shape, list) and len(shape) == 1 for shape in others)
 
 
-def _flop(query: list[int], key: list[int], value: list[int]) -> float:
+def attention_flop(query: list[int], key: list[int], value: list[int]) -> float:
     """Return what both matrix products cost, 2 flop for each multiplication and addition.
 
     For heads of one size it is ``4 * batch * heads * queries * keys * features``. Fewer heads of

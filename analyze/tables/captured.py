@@ -31,7 +31,8 @@ class Captured:
         dtype: of the inputs.
         causal: whether a query sees no later key.
         shape: batch, heads, kv_heads, seq, seq_kv and head_dim, those that are known.
-        status: how the capture went: ``captured``, ``incomplete`` or ``wrong``.
+        status: how the capture went: ``captured``, ``incomplete``, ``wrong`` or ``failed``.
+        reason: why it is not ``captured``.
         latency_ns: median time of one call with the profiler off.
         peak_bytes: the most memory that was allocated during one call.
         numerics_ok: whether the results agreed with the reference.
@@ -46,6 +47,7 @@ class Captured:
     causal: bool | None
     shape: Mapping[str, int]
     status: str | None = None
+    reason: str | None = None
     latency_ns: int | None = None
     peak_bytes: int | None = None
     numerics_ok: bool | None = None
@@ -60,6 +62,7 @@ class Captured:
             **{name: self.shape.get(name) for name in SHAPE_COLUMNS},
             "causal": self.causal,
             "capture_status": self.status,
+            "capture_reason": self.reason,
             "latency_ns": self.latency_ns,
             "peak_bytes": self.peak_bytes,
             "numerics_ok": self.numerics_ok,
@@ -97,6 +100,7 @@ def read_captured(metadata: Mapping[str, Any], path: Path | None) -> tuple[Captu
             if (number := _integer(workload.get(name))) is not None
         },
         status=entry.status if entry else None,
+        reason=entry.reason if entry else None,
         latency_ns=_nanoseconds(_mapping(measured.get("latency")).get("median_us")),
         peak_bytes=_integer(_mapping(measured.get("memory")).get("peak_bytes")),
         numerics_ok=_flag(_mapping(measured.get("numerics")).get("ok")),

@@ -18,7 +18,9 @@ class Need(Enum):
     GPU = "no GPU work was recorded: capture with ProfilerActivity.CUDA on a GPU"
     SHAPES = "input shapes and dtypes were not recorded: capture with record_shapes=True"
     STACKS = "Python stacks were not recorded: capture with with_stack=True"
+    MODULES = "no nn.Module calls were recorded: capture with with_stack=True"
     OPS = "no CPU ops were recorded: capture with ProfilerActivity.CPU"
+    MEMORY = "memory events were not recorded: capture with profile_memory=True"
     LAUNCHES = "no launch calls were recorded beside the GPU work"
     DEVICE_PROPERTIES = "the file holds no usable device properties"
     OCCUPANCY = "the profiler reported no occupancy (AMD, or torch before 1.9)"
@@ -232,6 +234,7 @@ GPU_OPS = Table(
         _SOURCE,
         _REGION,
         _FORWARD,
+        Column("position", _INT, "GPU ops of its forward that started before it; null outside any"),
         _STEP,
         _PHASE,
         Column("linked", _FLAG, "The call that launched it is in the file"),
@@ -276,6 +279,13 @@ OPS = Table(
         Column("shapes", _TEXT, "Shapes of its inputs, as JSON", needs=Need.SHAPES),
         _PHASE,
         _SOURCE,
+        Column(
+            "module",
+            _TEXT,
+            "Innermost nn.Module whose call it is part of, as torch numbers them (Linear_0); null"
+            " outside any, and in a backward on a thread of its own",
+            needs=Need.MODULES,
+        ),
         _REGION,
         _FORWARD,
         _STEP,
@@ -333,6 +343,109 @@ REGIONS = Table(
     ),
 )
 
+GAPS = Table(
+    "gaps",
+    "One time in which a device had nothing to do, between its first and its last work",
+    (
+        Column("device", _INT, "Device ordinal"),
+        _START,
+        _DURATION,
+        Column(
+            "cause",
+            _TEXT,
+            "Why the device had run dry. host: the next work was launched only after it had; sync:"
+            " the same, and the launching thread was in a blocking call when the gap began or for"
+            " most of it; input: the same as either, and loading of data fills most of the gap;"
+            " profiler: the same, and the profiler's overhead does; launch: the launching call"
+            " itself fills most of the gap; stream: the next work had been launched before, and"
+            " follows work of another stream; device: it had been launched before, and follows work"
+            " of its own",
+            needs=Need.LAUNCHES,
+            values=("host", "sync", "input", "profiler", "launch", "stream", "device"),
+        ),
+        Column(
+            "op",
+            _TEXT,
+            "Innermost op that the thread which launched the next work spent most time in; null"
+            " for none",
+            needs=Need.OPS,
+        ),
+        Column("op_chain", _TEXT, "The same, root to leaf, joined by ' > '", needs=Need.OPS),
+        Column("op_us", _FLOAT, "Time of the gap in that op itself", "us", Need.OPS),
+        Column(
+            "api",
+            _TEXT,
+            "Runtime or driver call that this thread spent most time in; null for none",
+            needs=Need.LAUNCHES,
+        ),
+        Column("in_api_us", _FLOAT, "This thread was in runtime or driver calls", "us"),
+        Column("in_ops_us", _FLOAT, "It was in ops, outside such calls", "us", Need.OPS),
+        Column("outside_ops_us", _FLOAT, "It was in neither: in Python, or idle", "us", Need.OPS),
+        Column(
+            "source",
+            _TEXT,
+            "The user's own line that this thread spent most time in, file:line as recorded",
+            needs=Need.STACKS,
+        ),
+        Column("previous_name", _TEXT, "Short name of the work that ended last before it"),
+        Column("previous_op", _TEXT, "Innermost op that launched that work", needs=Need.OPS),
+        Column("next_name", _TEXT, "Short name of the work that ended it"),
+        Column("next_op", _TEXT, "Innermost op that launched that work", needs=Need.OPS),
+        Column("region", _TEXT, "Innermost record_function annotation around that launch"),
+        Column("forward", _INT, "Index of the forward of the next work; null outside any"),
+        Column("step", _INT, "Number of the ProfilerStep of the next work; null outside any"),
+        Column(
+            "phase",
+            _TEXT,
+            "Part of a training step that the next work is of",
+            values=("forward", "backward", "optimizer", "other"),
+        ),
+        Column(
+            "between_forwards",
+            _FLAG,
+            "The work before and after it is not of one forward",
+        ),
+    ),
+    needs=Need.GPU,
+)
+
+MEMORY = Table(
+    "memory",
+    "One block of memory taken from torch's allocator, or given back to it",
+    (
+        Column(
+            "kind",
+            _TEXT,
+            "What happened; out_of_memory is an attempt that failed",
+            values=("allocate", "free", "out_of_memory"),
+        ),
+        _START,
+        Column("device_type", _TEXT, "Kind of device, in torch's words: cpu, cuda, hip, xpu, ..."),
+        Column("device", _INT, "Device ordinal; null for the CPU"),
+        Column("bytes", _INT, "Size of the block; negative where it was given back", "bytes"),
+        Column("address", _INT, "Address of the block; null before torch 1.13"),
+        Column("total_allocated", _INT, "Bytes the allocator has given out, after it", "bytes"),
+        Column("total_reserved", _INT, "Bytes it holds of the device, after it", "bytes"),
+        Column("running_bytes", _INT, "Sum of bytes on the device since the recording", "bytes"),
+        Column(
+            "lifetime_us",
+            _FLOAT,
+            "Of an allocation, until the block was given back; null where that was not recorded",
+            "us",
+        ),
+        Column("tid", _TEXT, "Thread"),
+        Column("op", _TEXT, "Innermost op around it; null for none", needs=Need.OPS),
+        Column("op_chain", _TEXT, "Ops around it, root to leaf, joined by ' > '", needs=Need.OPS),
+        Column("root_op", _TEXT, "Outermost op around it", needs=Need.OPS),
+        _SOURCE,
+        _REGION,
+        _FORWARD,
+        _STEP,
+        _PHASE,
+    ),
+    needs=Need.MEMORY,
+)
+
 _UNIT = (
     Column("index", _INT, "Position; of a step, the number after ProfilerStep#"),
     _START,
@@ -386,6 +499,28 @@ CALLS = Table(
             "TFLOP/s",
             Need.GPU,
         ),
+        Column(
+            "implementation",
+            _TEXT,
+            "What computed it, from its kernels' names: flash2, flash3, efficient, cudnn, aotriton,"
+            " ..., unfused for products and a softmax of their own; several joined by |; null where"
+            " none tells",
+            needs=Need.GPU,
+        ),
+        Column(
+            "peak_share",
+            _FLOAT,
+            "tflops / the device's published dense peak for dtype; null where none is known",
+            needs=Need.GPU,
+        ),
+        Column(
+            "flash_obstacle",
+            _TEXT,
+            "Of a call that torch gave to math or efficient: recorded inputs that its flash"
+            " attention does not take (dtype, mask, head_size, causal, compute_capability, dropout,"
+            " dimensions, heads, empty), joined by |; null where the trace shows none",
+            needs=Need.SHAPES,
+        ),
         Column("op_chain", _TEXT, "Ops from the root to this one, joined by ' > '"),
         _SOURCE,
         _REGION,
@@ -426,7 +561,13 @@ TRACE = Table(
             _TEXT,
             "How capture.json says the capture went",
             needs=Need.CAPTURE_JSON,
-            values=("captured", "incomplete", "wrong"),
+            values=("captured", "incomplete", "wrong", "failed"),
+        ),
+        Column(
+            "capture_reason",
+            _TEXT,
+            "Why capture.json says that it is not captured",
+            needs=Need.CAPTURE_JSON,
         ),
         Column(
             "latency_us",
@@ -497,6 +638,8 @@ _ALL = (
         API_CALLS,
         pl.col("is_sync") & ~pl.col("profiler_own"),
     ),
+    GAPS,
+    MEMORY,
     REGIONS,
     FORWARDS,
     STEPS,

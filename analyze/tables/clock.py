@@ -9,7 +9,7 @@ from analyze.trace.reader import TraceEvents
 _TIMED = (
     "ops", "attention_inputs", "annotations", "frames", "api_calls", "gpu_ops", "memory", "other",
 )  # fmt: skip
-_NAMED_THREADS = ("ops", "annotations", "api_calls")
+_NAMED_THREADS = ("ops", "annotations", "api_calls", "memory")
 
 MAX_DURATION_NS = 366 * 24 * 3600 * 10**9
 """A longer event is an overflow of some clock, not a duration (durations of centuries occur)."""
@@ -40,7 +40,7 @@ class Clock:
 
     Attributes:
         frames: the family frames with ``start_ns`` relative to ``origin_ns``, implausible durations
-            null, and ``pid`` and ``tid`` of ops, annotations and API calls.
+            null, and ``pid`` and ``tid`` of ops, annotations, API calls and memory events.
         origin_ns: the start of the trace in the file's own time.
         report: what was wrong.
     """

@@ -11,6 +11,8 @@ from analyze.tables.gpu import build_gpu_ops
 from analyze.tables.header import Header
 from analyze.tables.host import STEP_PREFIX, Host, build_host
 from analyze.tables.idle import gap_causes
+from analyze.tables.modules import modules_at, nest_module_frames
+from analyze.tables.nesting import Forest
 from analyze.tables.ops import build_ops
 from analyze.tables.overlaps import crosses_earlier
 from analyze.tables.sources import nest_user_frames, sources_at, user_lines
@@ -22,6 +24,8 @@ class Facts:
     """Frames with every helper column, times in nanoseconds."""
 
     host: Host
+    user_frames: Forest
+    """The user's own Python frames; see :func:`analyze.tables.sources.nest_user_frames`."""
     steps: Units
     forwards: Units
     gpu_ops: pl.DataFrame
@@ -48,7 +52,7 @@ def build_facts(clock: Clock, header: Header, forward: str | None) -> Facts:
     """
     frames = clock.frames
     host_ops, step_names = frames["ops"].height, _count_steps(frames)
-    _add_sources(frames)
+    user_frames = _add_sources(frames)
     host = build_host(frames)
     annotations = host.nodes.filter(~pl.col("is_op"))
     steps = find_steps(annotations)
@@ -61,22 +65,27 @@ def build_facts(clock: Clock, header: Header, forward: str | None) -> Facts:
     gpu_ops = gpu_ops.with_columns(
         gap_cause=gap_causes(gpu_ops, calls, frames["other"]),
         crosses_earlier=crosses_earlier(gpu_ops),
+        position=_position_in_forward(),
     )
     ops = build_ops(host, gpu_ops, calls)
     ops = _add_units(ops, steps, forwards).with_columns(by_hand=attention_by_hand(ops))
     inputs = frames.pop("attention_inputs")
-    return Facts(host, steps, forwards, gpu_ops, ops, calls, inputs, host_ops, step_names)
+    return Facts(
+        host, user_frames, steps, forwards, gpu_ops, ops, calls, inputs, host_ops, step_names
+    )
 
 
-def _add_sources(frames: dict[str, pl.DataFrame]) -> None:
-    """Give ops, annotations and API calls their source line; the Python frames are used up."""
+def _add_sources(frames: dict[str, pl.DataFrame]) -> Forest:
+    """Give host events their source line and module; of the frames return only the user's."""
+    module_frames = nest_module_frames(frames["frames"])
     user_frames = nest_user_frames(frames.pop("frames"))
     for name in ("ops", "annotations", "api_calls"):
         frame = frames[name]
         source = sources_at(frame, user_frames)
         if "call_stack" in frame.columns:
             source = source.zip_with(source.is_not_null(), user_lines(frame["call_stack"]))
-        frames[name] = frame.with_columns(source=source)
+        frames[name] = frame.with_columns(source=source, module=modules_at(frame, module_frames))
+    return user_frames
 
 
 def _count_steps(frames: dict[str, pl.DataFrame]) -> int:
@@ -110,6 +119,12 @@ def _add_launch_columns(
         op_shapes=nodes["shapes"].gather(op_row),
         region=nodes["name"].gather(gpu_ops["region_row"]),
     )
+
+
+def _position_in_forward() -> pl.Expr:
+    """Return the number of a GPU op in its forward, from 0; rows are in the order of starts."""
+    position = pl.int_range(pl.len()).over("forward")
+    return pl.when(pl.col("forward").is_not_null()).then(position)
 
 
 def _add_caused_work(calls: pl.DataFrame, gpu_ops: pl.DataFrame, host: Host) -> pl.DataFrame:

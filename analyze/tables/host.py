@@ -34,7 +34,12 @@ _PHASES = ("other", "forward", "backward", "optimizer")
 _OTHER, _FORWARD, _BACKWARD, _OPTIMIZER = range(len(_PHASES))
 _NO_DTYPE = 0
 
-_BACKWARD_PREFIX = "autograd::engine::evaluate_function"
+_BACKWARD_PREFIXES = (
+    "autograd::engine::evaluate_function",
+    # DDP's reducer writes the reduced buckets back when the autograd engine is done with its tasks.
+    "torch.distributed.ddp.reducer::copy_bucket_to_grad",
+    "torch.distributed.ddp.reducer::mul_out",
+)
 _OPTIMIZER_PREFIX = "Optimizer."
 
 
@@ -122,7 +127,10 @@ class _TopDown:
         self._is_backward: list[bool] = (
             nodes.select(
                 (pl.col("forward_thread") > 0).fill_null(value=False)
-                | pl.col("name").str.starts_with(_BACKWARD_PREFIX).fill_null(value=False)
+                | pl.any_horizontal(
+                    pl.col("name").str.starts_with(prefix).fill_null(value=False)
+                    for prefix in _BACKWARD_PREFIXES
+                )
             )
             .to_series()
             .to_list()

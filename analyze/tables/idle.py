@@ -2,7 +2,9 @@
 
 import polars as pl
 
-_MOST = 0.5
+from analyze.tables.intervals import covered_before
+
+MOST = 0.5
 """Share of a gap that the profiler's own overhead must cover to be its cause."""
 
 
@@ -20,14 +22,10 @@ def gap_causes(gpu_ops: pl.DataFrame, calls: pl.DataFrame, other: pl.DataFrame) 
         "api_start_ns",
         "start_ns",
         "gap_before_ns",
-        gap_start=pl.col("start_ns") - pl.col("gap_before_ns"),
+        gap_start_ns=pl.col("start_ns") - pl.col("gap_before_ns"),
         outside=pl.col("forward").is_null()
         | pl.col("gap_before_ns").is_null()
         | pl.struct("device_label", "forward").is_first_distinct(),
-    )
-    is_late = pl.col("api_start_ns") >= pl.col("gap_start")
-    overhead = _overhead_before(gaps["start_ns"], other) - _overhead_before(
-        gaps["gap_start"], other
     )
     cause = (
         pl.when(pl.col("api_start_ns").is_null() | pl.col("start_ns").is_null())
@@ -36,52 +34,64 @@ def gap_causes(gpu_ops: pl.DataFrame, calls: pl.DataFrame, other: pl.DataFrame) 
         .then(pl.lit("outside"))
         .when(pl.col("gap_before_ns") == 0)
         .then(pl.lit("none"))
-        .when(~is_late)
+        .otherwise(why_idle(gaps, calls, other))
+    )
+    return gaps.select(cause.alias("gap_cause"))["gap_cause"]
+
+
+def why_idle(gaps: pl.DataFrame, calls: pl.DataFrame, other: pl.DataFrame) -> pl.Series:
+    """Return why the device had run dry: host, sync, profiler or device, as in ``gap_cause``.
+
+    Args:
+        gaps: columns ``gap_start_ns``, ``start_ns`` (the end of the gap: the start of the work
+            after it), and of the call that launched that work ``lane`` and ``api_start_ns``.
+        calls: columns ``lane``, ``start_ns``, ``end_ns``, ``blocking``.
+        other: the events of no family, with the profiler's ``overhead``.
+
+    Returns:
+        Strings in the order of ``gaps``; null where the launch or a time is not known.
+    """
+    overhead = other.filter(pl.col("cat") == "overhead")
+    is_late = pl.col("api_start_ns") >= pl.col("gap_start_ns")
+    is_profiler = pl.lit(covered_in(gaps, overhead, [])) > MOST * (
+        pl.col("start_ns") - pl.col("gap_start_ns")
+    )
+    cause = (
+        pl.when(~is_late)
         .then(pl.lit("device"))
-        .when(is_late & (pl.lit(overhead) > _MOST * pl.col("gap_before_ns")))
+        .when(is_late & is_profiler)
         .then(pl.lit("profiler"))
         .when(is_late & pl.lit(_was_blocked(gaps, calls)))
         .then(pl.lit("sync"))
         .when(is_late)
         .then(pl.lit("host"))
     )
-    return gaps.select(cause.alias("gap_cause"))["gap_cause"]
+    return gaps.select(cause.alias("cause"))["cause"]
+
+
+def covered_in(gaps: pl.DataFrame, intervals: pl.DataFrame, by: list[str]) -> pl.Series:
+    """Return how many nanoseconds of each gap the intervals of its group cover.
+
+    Args:
+        gaps: columns ``gap_start_ns``, ``start_ns`` and those of ``by``.
+        intervals: columns ``start_ns``, ``dur_ns`` and those of ``by``.
+        by: the grouping columns.
+    """
+    begins = gaps.select(*by, start_ns="gap_start_ns")
+    return covered_before(gaps, intervals, by) - covered_before(begins, intervals, by)
 
 
 def _was_blocked(gaps: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:
     """Tell of each gap whether the thread that ended it was in a blocking call when it began."""
-    blocking = calls.filter("blocking").select("lane", gap_start="start_ns", blocked_until="end_ns")
-    asked = gaps.select("lane", "gap_start").with_row_index("gap").sort("gap_start")
+    blocking = calls.filter("blocking").select(
+        "lane", gap_start_ns="start_ns", blocked_until="end_ns"
+    )
+    asked = gaps.select("lane", "gap_start_ns").with_row_index("gap").sort("gap_start_ns")
     found = asked.join_asof(
-        blocking.drop_nulls().sort("gap_start"),
-        on="gap_start",
+        blocking.drop_nulls().sort("gap_start_ns"),
+        on="gap_start_ns",
         by="lane",
         strategy="backward",
         check_sortedness=False,
     ).sort("gap")
-    return (found["blocked_until"] > found["gap_start"]).fill_null(value=False)
-
-
-def _overhead_before(points: pl.Series, other: pl.DataFrame) -> pl.Series:
-    """Return how much overhead the profiler recorded before each point in time."""
-    spans = (
-        other.filter((pl.col("cat") == "overhead") & (pl.col("dur_ns") > 0))
-        .select("start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns"))
-        .drop_nulls()
-        .sort("start_ns")
-    )
-    if spans.is_empty():
-        return pl.repeat(0, len(points), dtype=pl.Int64, eager=True)
-    spans = spans.select(
-        start_ns=pl.max_horizontal("start_ns", pl.col("end_ns").cum_max().shift(1)),
-        end_ns=pl.col("end_ns").cum_max(),
-    ).with_columns(before=(pl.col("end_ns") - pl.col("start_ns")).cum_sum())
-    found = (
-        pl.DataFrame({"start_ns": points, "point": points})
-        .with_row_index("row")
-        .sort("start_ns")
-        .join_asof(spans, on="start_ns", strategy="backward", check_sortedness=False)
-        .sort("row")
-    )
-    still_open = (pl.col("end_ns") - pl.col("point")).clip(0)
-    return found.select((pl.col("before") - still_open).fill_null(0).alias("before"))["before"]
+    return (found["blocked_until"] > found["gap_start_ns"]).fill_null(value=False)

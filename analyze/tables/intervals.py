@@ -1,4 +1,4 @@
-"""Lengths of unions of time intervals: overlap is counted once."""
+"""Lengths of unions of time intervals: overlap is counted once; what lies between is idle."""
 
 import polars as pl
 
@@ -35,3 +35,46 @@ def covered_ns(intervals: pl.DataFrame, by: list[str]) -> pl.DataFrame:
             sum_ns=pl.col("dur_ns").sum(),
         )
     )
+
+
+def covered_before(points: pl.DataFrame, intervals: pl.DataFrame, by: list[str]) -> pl.Series:
+    """Return how much time the intervals of each point's group cover before it.
+
+    Args:
+        points: columns ``start_ns`` (Int64) and those of ``by``.
+        intervals: columns ``start_ns``, ``dur_ns`` and those of ``by``; rows with a null time are
+            left out.
+        by: the grouping columns; a null in one is in no group.
+
+    Returns:
+        Int64 nanoseconds in the order of ``points``; 0 before the first interval of the group.
+    """
+    end, covered_until = pl.col("start_ns") + pl.col("dur_ns"), pl.col("end_ns").cum_max()
+    before = (pl.col("until_ns") - pl.col("from_ns")).cum_sum()
+    if by:
+        covered_until, before = covered_until.over(by), before.over(by)
+    pieces = (
+        intervals.select(*by, "start_ns", end_ns=end)
+        .drop_nulls()
+        .sort("start_ns")
+        .with_columns(until_ns=covered_until)
+    )
+    earlier = pl.col("until_ns").shift(1)
+    merged = (
+        pieces.with_columns(
+            from_ns=pl.max_horizontal("start_ns", earlier.over(by) if by else earlier)
+        )
+        .with_columns(before=before)
+        .select(*by, "start_ns", "until_ns", "before")
+    )
+    found = (
+        points.select(*by, "start_ns", point=pl.col("start_ns"))
+        .with_row_index("row")
+        .sort("start_ns")
+        .join_asof(
+            merged, on="start_ns", by=by or None, strategy="backward", check_sortedness=False
+        )
+        .sort("row")
+    )
+    still_open = (pl.col("until_ns") - pl.col("point")).clip(0)
+    return found.select((pl.col("before") - still_open).fill_null(0).alias("before"))["before"]

@@ -18,6 +18,7 @@ _COLUMNS = (
     "shapes",
     "phase",
     "source",
+    "module",
     "op_row",
 )
 

@@ -26,17 +26,38 @@ def build_regions(host: Host, gpu_ops: pl.DataFrame, calls: pl.DataFrame) -> pl.
     regions = nodes.filter(~pl.col("is_op") & ~pl.col("absorbed")).select(
         "node", "name", "pid", "tid", "start_ns", "dur_ns", "phase"
     )
-    enclosing = _enclosing_regions(host)
-    own = _amounts(gpu_ops, calls, enclosing, "region_row")
-    backward = _backward_amounts(gpu_ops, host, enclosing)
-    joined = regions.join(own, on="node", how="left", maintain_order="left").join(
-        backward, on="node", how="left", maintain_order="left"
-    )
+    work = work_of_regions(host, gpu_ops)
+    backward = gpu_amounts(work.filter("elsewhere"), ["node"])
+    joined = regions
+    for part in (
+        gpu_amounts(work.filter(~pl.col("elsewhere")), ["node"]),
+        _syncs(calls, enclosing_regions(host)),
+        backward.rename({name: f"backward_{name}" for name in backward.columns if name != "node"}),
+    ):
+        joined = joined.join(part, on="node", how="left", maintain_order="left")
     filled = [*_AMOUNTS, *(f"backward_{name}" for name in _AMOUNTS if name != "syncs")]
     return joined.with_columns(pl.col(filled).fill_null(0)).sort("start_ns")
 
 
-def _enclosing_regions(host: Host) -> pl.DataFrame:
+def work_of_regions(host: Host, gpu_ops: pl.DataFrame) -> pl.DataFrame:
+    """Return the GPU work of every annotation.
+
+    Returns:
+        The linked work, once for each annotation that it belongs to: ``node`` (the annotation, a
+        row of ``host.nodes``), ``gpu_row`` (row of ``gpu_ops``), ``kind``, ``device_label``,
+        ``start_ns``, ``dur_ns``, and ``elsewhere``: it is backward work that another thread
+        launched while the annotation was open.
+    """
+    linked = gpu_ops.with_row_index("gpu_row").filter(pl.col("linked"))
+    columns = ("gpu_row", "kind", "device_label", "start_ns", "dur_ns")
+    own = linked.select(*columns, open_region="region_row", elsewhere=False)
+    backward = _backward_elsewhere(linked, host).select(*columns, "open_region", elsewhere=True)
+    return pl.concat([own, backward]).join(
+        enclosing_regions(host), left_on="open_region", right_on="region_row", how="inner"
+    )
+
+
+def enclosing_regions(host: Host) -> pl.DataFrame:
     """Return (``region_row``, ``node``): each annotation with itself and all around it."""
     nodes = host.nodes
     annotations = nodes.with_row_index("node").filter(~pl.col("is_op"))
@@ -52,26 +73,23 @@ def _enclosing_regions(host: Host) -> pl.DataFrame:
     return pl.DataFrame(pairs, schema={"region_row": pl.UInt32, "node": pl.UInt32}, orient="row")
 
 
-def _amounts(
-    gpu_ops: pl.DataFrame, calls: pl.DataFrame, enclosing: pl.DataFrame, key: str
-) -> pl.DataFrame:
-    launched = gpu_ops.filter(pl.col("linked")).join(
-        enclosing, left_on=key, right_on="region_row", how="inner"
-    )
-    syncs = (
+def _syncs(calls: pl.DataFrame, enclosing: pl.DataFrame) -> pl.DataFrame:
+    return (
         calls.filter(pl.col("is_sync") & ~pl.col("profiler_own"))
         .join(enclosing, on="region_row", how="inner")
         .group_by("node")
         .agg(syncs=pl.len().cast(pl.Int64))
     )
-    return gpu_amounts(launched, ["node"]).join(syncs, on="node", how="full", coalesce=True)
 
 
-def _backward_amounts(gpu_ops: pl.DataFrame, host: Host, enclosing: pl.DataFrame) -> pl.DataFrame:
-    """Amounts of the backward work other threads launched while each annotation was open."""
-    backward = gpu_ops.filter(pl.col("linked") & (pl.col("phase") == "backward"))
+def _backward_elsewhere(gpu_ops: pl.DataFrame, host: Host) -> pl.DataFrame:
+    """Return the backward work that other threads launched while an annotation was open.
+
+    The column ``open_region`` is the innermost such annotation of each other thread.
+    """
+    backward = gpu_ops.filter(pl.col("phase") == "backward")
     lanes = host.nodes.filter(~pl.col("is_op")).select("lane", "pid").unique(maintain_order=True)
-    parts = []
+    parts = [backward.clear().with_columns(open_region="region_row")]
     for lane, pid in lanes.iter_rows():
         elsewhere = backward.filter((pl.col("lane") != lane) & (pl.col("host_pid") == pid))
         points = elsewhere.select(
@@ -79,10 +97,7 @@ def _backward_amounts(gpu_ops: pl.DataFrame, host: Host, enclosing: pl.DataFrame
         )
         node = host.forest.innermost_at(points)
         parts.append(elsewhere.with_columns(open_region=host.nodes["region_row"].gather(node)))
-    found = pl.concat(parts) if parts else backward.with_columns(open_region=pl.col("region_row"))
-    launched = found.join(enclosing, left_on="open_region", right_on="region_row", how="inner")
-    amounts = gpu_amounts(launched, ["node"])
-    return amounts.rename({name: f"backward_{name}" for name in amounts.columns if name != "node"})
+    return pl.concat(parts)
 
 
 def gpu_amounts(gpu_ops: pl.DataFrame, by: list[str]) -> pl.DataFrame:

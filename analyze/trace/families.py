@@ -145,19 +145,17 @@ GPU_OPS = Family(
 )
 MEMORY = Family(
     "memory",
-    _START,
-    unread=frozenset(
-        {
-            "Device Type",
-            "Device Id",
-            "Addr",
-            "Bytes",
-            "Total Allocated",
-            "Total Reserved",
-            "Ev Idx",
-            "finished",
-        }
-    ),
+    {**_NAME, **_LANE, **_START},
+    {
+        "Device Type": Column("device_type", Kind.INTEGER),
+        "Device Id": Column("device", Kind.INTEGER),
+        "Addr": Column("address", Kind.INTEGER),
+        "Bytes": Column("bytes", Kind.INTEGER),
+        "Total Allocated": Column("total_allocated", Kind.INTEGER),
+        "Total Reserved": Column("total_reserved", Kind.INTEGER),
+        "Ev Idx": _EVENT_INDEX,
+    },
+    frozenset({"finished"}),
 )
 OTHER = Family(
     "other",
@@ -196,6 +194,7 @@ _COMPLETE: dict[str, Family] = {
     "mtia_runtime": API_CALLS,
     "privateuse1_runtime": API_CALLS,
     "privateuse1_driver": API_CALLS,
+    "cpu_instant_event": MEMORY,  # an interval in the exporter that torch 2.13 writes in Python
     **dict.fromkeys(KERNEL_CATEGORIES | MEMCPY_CATEGORIES | MEMSET_CATEGORIES, GPU_OPS),
 }
 

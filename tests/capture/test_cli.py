@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from capture.variants import VARIANTS
 from tests.capture.conftest import Command
@@ -40,7 +41,7 @@ def statuses(folder: Path) -> dict[str, str]:
         ("run mine.py:stepp", 2, "has no function 'stepp'; did you mean 'step'?"),
         ("run mine.py", 2, "write path/to/file.py:function or module:function"),
         ("run mine.py:step --device cuda", 3, "finds no GPU here"),
-        ("run mine.py:step --name a/b", 2, "use letters, digits and . _ + - only"),
+        ("run mine.py:step --name a/b", 2, "use ASCII letters, digits and . _ + - only"),
         ("run mine.py:step -o mine.py/below", 3, "cannot be written: Not a directory"),
     ],
 )
@@ -69,9 +70,11 @@ def test_a_bad_request_is_one_line(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("--seq 64 run mine.py:step", "--seq must come after 'run'"),
-        ("--variant naive run mine.py:step", "--variant must come after 'run'"),
-        ("--list schema", "--list must come after 'schema'"),
+        ("--seq 64 run mine.py:step", "--seq is no option of 'run'"),
+        ("--variant naive run mine.py:step", "--variant is no option of 'run'"),
+        ("--active 2 run mine.py:step", "--active must come after 'run'"),
+        ("--seq 64 128", "Got the number 128 by itself"),
+        ("--list schema", "--list is no option of 'schema'"),
         ("naive", "No such command 'naive'. A variant is named with --variant"),
         ("--dtype int8", "'int8' is not one of 'bf16', 'fp16', 'fp32', 'fp64'"),
         ("--seq 0", "0 is not in the range x>=1"),
@@ -169,7 +172,7 @@ def test_odd_letters_in_the_name_of_a_file(command: Command, user_file: Path) ->
     user_file.rename(odd)
     done = command("-o", folder / "out", "--variant", f"{odd}:good", "--no-check", *QUICK)
     assert done.code == 0
-    assert statuses(folder / "out") == {"a_b___é.good": "captured"}
+    assert statuses(folder / "out") == {"a_b____.good": "captured"}
 
 
 @pytest.mark.parametrize("reference", ["{file}:step", "mine:step"])
@@ -184,7 +187,8 @@ def test_run(
     out = tmp_path / "out"
     reference = reference.format(file=user_file)
     done = command("run", reference, "-o", out, "--name", "mul", "--no-benchmark", "--active", "2")
-    assert (done.code, done.last_line) == (0, f"next: analyze {out}")
+    assert done.code == 0
+    assert done.err.endswith(f"; next: analyze {out}\n")
     assert statuses(out) == {"mul": "captured"}
     names = [event["name"] for event in read_trace(out / "mul.json.gz")["traceEvents"]]
     assert names.count("mul") == names.count("aten::mul") == 2
@@ -195,7 +199,6 @@ def test_run(
     [
         ("failing_step", "RuntimeError: no data (mine.py:44)"),
         ("exiting_step", "SystemExit: 7 (mine.py:47)"),
-        ("good", "TypeError: good() missing 4 required positional arguments"),
     ],
 )
 def test_a_step_that_fails(
@@ -209,14 +212,143 @@ def test_a_step_that_fails(
     assert file_names(tmp_path / "out") == {"capture.json"}
 
 
+HOSTILE_FILES = (
+    "../secret.json.gz",
+    "/etc/passwd",
+    "a\0b.json.gz",
+    "\ud800.json.gz",
+    "keep.txt",
+    "",
+)
+
+
+def test_overwriting_removes_nothing_but_traces_in_the_folder(
+    command: Command, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (tmp_path / "secret.json.gz").write_text("mine")
+    (out / "keep.txt").write_text("mine")
+    captures = [{"traces": [{"file": file} for file in HOSTILE_FILES]}]
+    (out / "capture.json").write_text(json.dumps({"captures": captures}))
+    assert command("-o", out, "--overwrite", *NAIVE).code == 0
+    assert (tmp_path / "secret.json.gz").exists()
+    assert (out / "keep.txt").exists()
+
+
+def test_two_files_with_neighbours_of_the_same_name(command: Command, tmp_path: Path) -> None:
+    for folder, factor in (("a", "1.0"), ("b", "2.0")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "helper.py").write_text(f"FACTOR = {factor}\n")
+        (tmp_path / folder / f"{folder}.py").write_text(SCALED_BY_HELPER)
+    variants = [f"--variant={tmp_path}/{folder}/{folder}.py:attention" for folder in "ab"]
+    done = command("-o", tmp_path / "out", *variants, *QUICK)
+    assert done.code == 1
+    assert statuses(tmp_path / "out") == {"a.attention": "captured", "b.attention": "wrong"}
+
+
+SCALED_BY_HELPER = """
+import torch
+from helper import FACTOR
+
+def attention(query, key, value, mask):
+    scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+    if mask.blocked is not None:
+        scores = scores.masked_fill(mask.blocked, float("-inf"))
+    return torch.softmax(scores, -1) @ value * FACTOR
+"""
+
+MISBEHAVING = """
+import torch
+
+def naive(query, key, value, mask):
+    scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+    if mask.blocked is not None:
+        scores = scores.masked_fill(mask.blocked, float("-inf"))
+    return torch.softmax(scores, -1) @ value
+
+def writes(query, key, value, mask):
+    query.mul_(2)
+    return naive(query, key, value, mask)
+
+def unmasks(query, key, value, mask):
+    if mask.blocked is not None and mask.explicit is None:
+        mask.blocked.zero_()
+    return naive(query, key, value, mask)
+
+def upcasts(query, key, value, mask):
+    return naive(query, key, value, mask).float()
+
+remembered = {}
+
+def remembers(query, key, value, mask):
+    if query.shape not in remembered:
+        remembered[query.shape] = naive(query, key, value, mask)
+    return remembered[query.shape].clone()
+
+class Odd(BaseException):
+    pass
+
+def odd(query, key, value, mask):
+    raise Odd("odd")
+
+def leaves_grad_off(query, key, value, mask):
+    torch.set_grad_enabled(False)
+    torch.set_default_dtype(torch.float64)
+    return naive(query, key, value, mask)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "said"),
+    [
+        ("writes", "failed", "the variant writes to its query"),
+        ("unmasks", "wrong", "wrong numerics: output off by"),
+        ("upcasts", "failed", "the variant returned torch.float32 on cpu, not torch.bfloat16"),
+        ("remembers", "wrong", "wrong numerics: output off by"),
+        ("odd", "failed", "Odd: odd"),
+        ("leaves_grad_off", "captured", ""),
+    ],
+)
+def test_a_variant_that_misbehaves_is_found_and_harms_no_other(
+    command: Command, tmp_path: Path, name: str, status: str, said: str
+) -> None:
+    (tmp_path / "mine.py").write_text(MISBEHAVING)
+    variants = [f"--variant={tmp_path}/mine.py:{name}", "--variant=naive"]
+    command("-o", tmp_path / "out", *variants, *QUICK)
+    first, second = read_manifest(tmp_path / "out")["captures"]
+    assert first["status"] == status
+    assert said in (first["reason"] or "")
+    assert second["status"] == "captured"
+    assert torch.get_default_dtype() == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        ("good", "must be callable without arguments: missing a required argument: 'query'"),
+        ("coroutine", "calling it runs nothing; name a plain function"),
+    ],
+)
+def test_a_function_that_cannot_be_a_step(
+    command: Command, user_file: Path, tmp_path: Path, function: str, said: str
+) -> None:
+    with user_file.open("a") as file:
+        file.write("\n\nasync def coroutine():\n    pass\n")
+    done = command("run", f"{user_file}:{function}", "-o", tmp_path / "out")
+    assert done.code == 2
+    assert done.err == f"capture: {user_file}:{function}: {said}\n"
+    assert not (tmp_path / "out").exists()
+
+
 def test_an_earlier_capture_is_kept(command: Command, tmp_path: Path) -> None:
     assert command("-o", tmp_path, *NAIVE).code == 0
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     done = command("-o", tmp_path, *NAIVE)
     assert done.code == 3
     assert done.err == (
-        f"capture: {tmp_path}/capture.json: an earlier capture is there; choose another --output,"
-        " or --overwrite\n"
+        f"capture: {tmp_path}/capture.json: an earlier capture is there; choose another folder,"
+        " or overwrite it (--overwrite, record(..., overwrite=True))\n"
     )
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 

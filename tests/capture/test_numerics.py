@@ -11,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
 
 from capture import numerics
 from capture.mask import Mask
@@ -79,13 +80,13 @@ def nan_everywhere_when_masked(query: Tensor, key: Tensor, value: Tensor, mask: 
 WRONG: dict[Attention, str] = {
     mask_ignored: "output off by",
     scale_off_by_a_tenth: "output off by",
-    one_nan: "output 1 NaN",
-    one_infinity: "output 1 NaN",
+    one_nan: "output holds 1 NaN",
+    one_infinity: "output holds 1 NaN",
     last_row_wrong: "output off by",
     keys_swapped_between_heads: "output off by",
-    wrong_beside_masked_rows: "rows beside fully masked ones are wrong",
-    large_in_masked_rows: "rows beside fully masked ones are wrong",
-    nan_everywhere_when_masked: "rows beside fully masked ones are wrong",
+    wrong_beside_masked_rows: "rows beside those whose every key is masked are off",
+    large_in_masked_rows: "rows beside those whose every key is masked are off",
+    nan_everywhere_when_masked: "rows beside those whose every key is masked are off",
 }
 
 
@@ -149,7 +150,7 @@ def first_row_zero(gradient: Tensor) -> Tensor:
     [
         (lambda gradient: gradient * 1.2, "off by"),
         (lambda gradient: gradient * math.nan, "NaN"),
-        (torch.zeros_like, "off by 1"),
+        (torch.zeros_like, "off by"),
     ],
     ids=["scaled", "nan", "zero"],
 )
@@ -199,6 +200,18 @@ def test_what_stands_in_fully_masked_rows(name: str, content: str, causal: bool)
     assert found.ok
     assert found.fully_masked_rows == content
     assert found.fully_masked_ok is True
+
+
+def causal_or_nothing(query: Tensor, key: Tensor, value: Tensor, mask: Mask) -> Tensor:
+    return scaled_dot_product_attention(query, key, value, is_causal=mask.is_causal)
+
+
+@pytest.mark.parametrize("phase", ["forward", "backward"])
+def test_a_variant_that_knows_only_the_causal_mask_is_not_wrong(phase: str) -> None:
+    found = checked(causal_or_nothing, problem(phase=phase))
+    assert found.ok
+    assert found.fully_masked_rows == "mask ignored"
+    assert found.fully_masked_ok is None
 
 
 def test_a_variant_may_refuse_fully_masked_rows() -> None:
@@ -280,3 +293,22 @@ def test_a_scale_off_by_a_fifth_is_never_ok_in_fp32(shape: dict[str, Any], group
 
     workload = problem(heads=groups * shape["kv_heads"], **(shape | {"seq": 8, "seq_kv": 24}))
     assert not checked(attention, workload).ok
+
+
+def test_a_bias_too_small_for_any_row_is_found_over_all_rows() -> None:
+    for wrong in (
+        lambda q, k, v, mask: sdpa(q, k, v, mask) * 1.03,
+        lambda q, k, v, mask: sdpa(q * 1.03, k, v, mask),
+    ):
+        found = checked(wrong, problem(dtype="bf16", seq=128, head_dim=64))
+        assert not found.ok
+        error = found.errors["output"]
+        assert error.relative is not None
+        assert error.relative < found.row_tolerance
+
+
+@pytest.mark.parametrize("head_dim", [1, 2, 3])
+def test_short_rows_are_no_false_alarm(head_dim: int) -> None:
+    workload = problem(dtype="bf16", seq=300, seq_kv=300, head_dim=head_dim, phase="backward")
+    assert checked(naive, workload).ok
+    assert checked(sdpa, workload).ok

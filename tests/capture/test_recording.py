@@ -110,7 +110,8 @@ def test_batches_that_end_before_the_measurements(
         for _ in recording.over(range(STEPS_OF_A_TRACE + 2)):
             torch.ones(4).mul(2)
     assert capsys.readouterr().err == (
-        "capture: step: the batches ended before latency and memory were measured\n"
+        "capture: step: captured; latency and memory were not measured, the steps ended before;"
+        f" next: analyze {tmp_path}\n"
     )
     [entry] = read_manifest(tmp_path)["captures"]
     assert (entry["status"], entry["latency"], entry["memory"]) == ("captured", None, None)
@@ -120,7 +121,7 @@ def test_batches_that_end_before_the_measurements(
 @pytest.mark.parametrize("is_held", [False, True], ids=["", "in a variable"])
 @pytest.mark.parametrize("count", [1, 4, 6])
 def test_a_loop_that_is_left_early(tmp_path: Path, count: int, is_held: bool) -> None:
-    said = "step: stopped before a trace was complete"
+    said = "step: stopped early; a trace takes 8 steps"
     held: list[Iterator[int]] = []
 
     def leave() -> None:
@@ -138,7 +139,7 @@ def test_a_loop_that_is_left_early(tmp_path: Path, count: int, is_held: bool) ->
 
 
 def test_a_loop_that_is_left_after_one_trace_of_two(tmp_path: Path) -> None:
-    said = "step: stopped after 1 of 2 traces"
+    said = "step: stopped early; a trace takes 8 steps"
 
     def leave() -> None:
         with record(tmp_path, repeat=2) as recording:
@@ -185,7 +186,10 @@ def test_an_exception_in_the_step(tmp_path: Path) -> None:
 
 
 def test_nothing_was_run(tmp_path: Path) -> None:
-    with pytest.raises(CaptureError, match="before a trace was complete"), record(tmp_path):
+    with (
+        pytest.raises(CaptureError, match="stopped early; a trace takes 8 steps"),
+        record(tmp_path),
+    ):
         pass
 
 
@@ -201,9 +205,13 @@ def test_a_recording_serves_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"name": "a/b"}, "use letters, digits"),
-        ({"name": ""}, "use letters, digits"),
+        ({"name": "a/b"}, "use ASCII letters, digits"),
+        ({"name": ""}, "use ASCII letters, digits"),
+        ({"name": "naïve"}, "use ASCII letters, digits"),
+        ({"name": ".hidden"}, "use ASCII letters, digits"),
         ({"active": 0}, "active is 0; it must be at least 1"),
+        ({"active": "3"}, "active is '3'; it must be int"),
+        ({"warm_up": 1}, "warm_up: no such option; did you mean 'warm_ups'?"),
         ({"warm_ups": -1}, "warm_ups is -1; it must be at least 0"),
         ({"device": "tpu"}, "write auto, cpu, cuda or cuda:N"),
     ],
@@ -256,3 +264,32 @@ def test_every_rank_writes_into_a_folder_of_its_own(tmp_path: Path) -> None:
         "rank-0",
         "rank-1",
     ]
+
+
+def test_an_impossible_request_keeps_the_earlier_capture(tmp_path: Path) -> None:
+    with record(tmp_path, benchmark=False) as recording:
+        recording.run(lambda: torch.ones(4).mul(2))
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(RequestError), record(tmp_path, overwrite=True, active=0):
+        pass
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_another_profiler_is_not_ended(tmp_path: Path) -> None:
+    with profile() as theirs:
+        torch.ones(4).mul(2)
+        with pytest.raises(CaptureError, match="another profiler is running"), record(tmp_path):
+            pass
+    assert any(event.key == "aten::mul" for event in theirs.key_averages())
+
+
+def test_an_error_after_the_end_does_not_undo_the_recording(tmp_path: Path) -> None:
+    def record_and_fail() -> None:
+        with record(tmp_path, benchmark=False) as recording:
+            recording.run(lambda: torch.ones(4).mul(2))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        record_and_fail()
+    [entry] = read_manifest(tmp_path)["captures"]
+    assert entry["status"] == "captured"

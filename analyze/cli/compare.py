@@ -1,0 +1,103 @@
+"""``analyze compare``: several traces at a glance, one row a trace."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from analyze.cli.capture_folders import captures_without_trace
+from analyze.cli.rule_options import LoadedRules, RuleOptions, rule_options
+from analyze.cli.traces import (
+    command_names,
+    complain,
+    emit,
+    find_traces,
+    format_option,
+    forward_option,
+    load_recorded,
+    output_option,
+    worst_exit_code,
+)
+from analyze.errors import AnalyzeError
+
+if TYPE_CHECKING:
+    from analyze.engine.result import TraceReport
+    from analyze.engine.rule import Rule
+    from analyze.tables.build import Trace
+
+
+@click.command()
+@click.argument("traces", metavar="TRACE...", nargs=-1, required=True)
+@format_option("text", "markdown", "json")
+@output_option
+@forward_option
+@click.option(
+    "--baseline",
+    metavar="NAME",
+    help="The variant that times are relative to. Default: the fastest whose results are right.",
+)
+@rule_options
+@click.pass_context
+def compare(
+    ctx: click.Context,
+    traces: tuple[str, ...],
+    output_format: str,
+    output: Path | None,
+    forward: str | None,
+    baseline: str | None,
+    options: RuleOptions,
+) -> None:
+    """Print traces, or what capture wrote into a folder, side by side.
+
+    A row is a variant: GPU ops (kernels, copies and sets) and copies of a forward, its GPU busy and
+    CPU time, latency and peak memory from capture.json, the precision path by time, the occupancy
+    of the costliest kernel as reported and as it really is, and the top finding. Times are relative
+    to the fastest: by GPU busy time where every trace has GPU work, else by latency or CPU time.
+    """
+    from analyze.report.compare import compare as compute  # noqa: PLC0415
+
+    loaded = options.load()
+    rules = loaded.selection.apply(loaded.rules)
+    forward = forward or loaded.found.config.forward
+    sides, codes = [], [0]
+    for path in find_traces(traces, command_names(ctx), codes, output):
+        try:
+            sides.append(load_and_check(path, forward, loaded, rules))
+        except AnalyzeError as error:
+            codes.append(complain(error))
+    if sides:
+        data = compute(sides, captures_without_trace(traces), baseline)
+        emit(_render(data, output_format), output)
+    ctx.exit(worst_exit_code(codes))
+
+
+def load_and_check(
+    path: str, forward: str | None, loaded: LoadedRules, rules: "list[Rule]"
+) -> "tuple[Trace, TraceReport]":
+    """Read a trace and run the selected rules on it.
+
+    Raises:
+        TraceError: the file cannot be read as a PyTorch trace.
+        NothingToCheckError: nothing was recorded in it.
+    """
+    from analyze.engine.run import run_rules  # noqa: PLC0415
+
+    trace = load_recorded(path, forward)
+    return trace, run_rules(trace, rules, loaded.selection)
+
+
+def _render(data: dict[str, Any], output_format: str) -> str:
+    match output_format:
+        case "json":
+            from analyze.report.json_writer import to_json  # noqa: PLC0415
+
+            return to_json([data])
+        case "markdown":
+            from analyze.report.compare_markdown import compare_markdown  # noqa: PLC0415
+
+            return compare_markdown(data)
+        case _:
+            from analyze.report.compare_text import render_compare  # noqa: PLC0415
+            from analyze.report.console import wants_color  # noqa: PLC0415
+
+            return render_compare(data, color=wants_color())

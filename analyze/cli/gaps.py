@@ -1,0 +1,107 @@
+"""``analyze gaps``: when the GPU was idle, and why."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from analyze.cli.traces import (
+    command_names,
+    complain,
+    emit,
+    find_traces,
+    load_recorded,
+    trace_arguments,
+    worst_exit_code,
+)
+from analyze.cli.where_option import check_where, rows_where, where_option
+from analyze.errors import AnalyzeError, NothingToCheckError
+
+if TYPE_CHECKING:
+    from analyze.tables.build import Trace
+
+_TABLE = "gaps"
+_SHOWN = 5
+
+
+@click.command()
+@trace_arguments
+@where_option(_TABLE)
+@click.option("--device", type=int, metavar="N", help="Only this device ordinal.")
+@click.option(
+    "--min-us",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="US",
+    help="Leave shorter gaps out of the causes and the list; busy and idle time keep them.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=f"How many of the longest gaps to list. Default: {_SHOWN} as text, all as JSON.",
+)
+@click.pass_context
+def gaps(
+    ctx: click.Context,
+    traces: tuple[str, ...],
+    output_format: str,
+    output: Path | None,
+    forward: str | None,
+    where: str | None,
+    device: int | None,
+    min_us: float,
+    limit: int | None,
+) -> None:
+    """Print when each GPU was busy and idle, why it was idle, and the longest gaps.
+
+    A gap is a time in which a device had nothing to do, between its first and its last work. Its
+    cause follows from when the work that ended it was launched, and from what the thread that
+    launched it did in the meantime.
+    """
+    check_where(where, _TABLE)
+    if limit is None and output_format == "text":
+        limit = _SHOWN
+    found, codes = [], [0]
+    for path in find_traces(traces, command_names(ctx), codes, output):
+        try:
+            trace = load_recorded(path, forward)
+            found.append(_describe(trace, limit, min_us, device, where))
+        except AnalyzeError as error:
+            codes.append(complain(error))
+    if found:
+        emit(_render(found, output_format), output)
+    ctx.exit(worst_exit_code(codes))
+
+
+def _describe(
+    trace: "Trace", limit: int | None, min_us: float, device: int | None, where: str | None
+) -> dict[str, Any]:
+    from analyze.report.gaps import describe_gaps  # noqa: PLC0415
+    from analyze.tables.catalogue import Need  # noqa: PLC0415
+
+    gpu_ops = trace.table("gpu_ops")
+    if gpu_ops.is_empty():
+        raise NothingToCheckError(f"{trace.name}: {Need.GPU.value}")
+    devices = sorted(gpu_ops["device"].drop_nulls().unique())
+    if device is not None and device not in devices:
+        known = ", ".join(map(str, devices[:8])) or "none with a number"
+        raise NothingToCheckError(
+            f"{trace.name}: --device {device}: no GPU work on that device; there is work on {known}"
+        )
+    if where is None:
+        return describe_gaps(trace, limit=limit, min_us=min_us, device=device)
+    filtered = rows_where(trace, _TABLE, where)
+    data = describe_gaps(trace, limit=limit, min_us=min_us, device=device, kept=filtered.kept)
+    return {**data, "where": {"expression": where, "undecided": filtered.undecided}}
+
+
+def _render(found: list[dict[str, Any]], output_format: str) -> str:
+    if output_format == "json":
+        from analyze.report.json_writer import to_json  # noqa: PLC0415
+
+        return to_json(found)
+    from analyze.report.console import wants_color  # noqa: PLC0415
+    from analyze.report.gaps_text import render_gaps  # noqa: PLC0415
+
+    return "\n".join(render_gaps(data, color=wants_color()) for data in found)

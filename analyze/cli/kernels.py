@@ -1,0 +1,107 @@
+"""``analyze kernels``: every kernel name, what it costs, how and by whom it was launched."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from analyze.cli.traces import (
+    command_names,
+    complain,
+    emit,
+    find_traces,
+    load_recorded,
+    trace_arguments,
+    worst_exit_code,
+)
+from analyze.cli.where_option import check_where, rows_where, where_option
+from analyze.errors import AnalyzeError, NothingToCheckError
+
+if TYPE_CHECKING:
+    from analyze.tables.build import Trace
+
+_TABLE = "kernels"
+_SORTS = ("total", "count", "mean", "p95", "max", "occupancy", "tail", "name")
+
+
+@click.command()
+@trace_arguments
+@where_option(_TABLE)
+@click.option(
+    "--sort",
+    type=click.Choice(_SORTS),
+    default="total",
+    show_default=True,
+    help="Order of the names: costliest first, of occupancy the lowest, of tail the emptiest.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    help="Names to show. Default: 10 as text, all as JSON.",
+)
+@click.option("--full-names", is_flag=True, help="Names as the profiler wrote them.")
+@click.pass_context
+def kernels(
+    ctx: click.Context,
+    traces: tuple[str, ...],
+    output_format: str,
+    output: Path | None,
+    forward: str | None,
+    where: str | None,
+    sort: str,
+    limit: int | None,
+    full_names: bool,
+) -> None:
+    """Print each kernel name with its times, precision, launch, occupancy, ops and source lines.
+
+    Share is of the GPU busy time of the whole trace: the union of all GPU work on each device. The
+    durations of a name are summed, so that shares can add up to more than 100 % where kernels run
+    at the same time. The launch shown is the commonest configuration of the name; a wave is as many
+    blocks as the whole device holds at a time.
+    """
+    check_where(where, _TABLE)
+    reports: list[dict[str, Any]] = []
+    codes = [0]
+    for path in find_traces(traces, command_names(ctx), codes, output):
+        try:
+            reports.append(_report(load_recorded(path, forward), where, sort))
+        except AnalyzeError as error:
+            codes.append(complain(error))
+    if reports:
+        emit(_render(reports, output_format, limit, full_names=full_names), output)
+    ctx.exit(worst_exit_code(codes))
+
+
+def _report(trace: "Trace", where: str | None, sort: str) -> dict[str, Any]:
+    """Return the report of one trace.
+
+    Raises:
+        NothingToCheckError: no kernel was recorded in it.
+    """
+    from analyze.report.kernels_report import kernels_report  # noqa: PLC0415
+    from analyze.tables.catalogue import Need  # noqa: PLC0415
+
+    if trace.table(_TABLE).is_empty():
+        raise NothingToCheckError(f"{trace.name}: {Need.GPU.value}")
+    if where is None:
+        return kernels_report(trace, sort=sort)
+    filtered = rows_where(trace, _TABLE, where)
+    report = kernels_report(trace, filtered.kept, sort)
+    return {**report, "where": {"expression": where, "undecided": filtered.undecided}}
+
+
+def _render(
+    reports: list[dict[str, Any]], output_format: str, limit: int | None, *, full_names: bool
+) -> str:
+    if output_format == "json":
+        from analyze.report.json_writer import to_json  # noqa: PLC0415
+
+        return to_json([{**report, "names": report["names"][:limit]} for report in reports])
+    from analyze.report.console import wants_color  # noqa: PLC0415
+    from analyze.report.kernels_report_text import DEFAULT_LIMIT, render_kernels  # noqa: PLC0415
+
+    color, shown = wants_color(), limit or DEFAULT_LIMIT
+    return "\n".join(
+        render_kernels(report, full_names=full_names, limit=shown, color=color)
+        for report in reports
+    )

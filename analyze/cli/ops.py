@@ -1,0 +1,114 @@
+"""``analyze ops``: torch's ``key_averages()`` table, without torch."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from analyze.cli.traces import (
+    command_names,
+    complain,
+    emit,
+    find_traces,
+    load_recorded,
+    trace_arguments,
+    worst_exit_code,
+)
+from analyze.cli.where_option import check_where, rows_where, where_option
+from analyze.errors import AnalyzeError
+
+if TYPE_CHECKING:
+    from analyze.report.ops import Condition
+    from analyze.tables.build import Trace
+
+TEXT_LIMIT = 25
+"""Groups that the text shows when no ``--limit`` is given; JSON has them all then."""
+
+
+@click.command()
+@trace_arguments
+@click.option(
+    "--group-by",
+    metavar="KEYS",
+    default="name",
+    show_default=True,
+    help="One or several, with commas: name, shapes (of the inputs), stack (the user's own source"
+    " line), module (innermost nn.Module), phase (forward, backward, optimizer, other), region"
+    " (innermost record_function).",
+)
+@click.option(
+    "--sort",
+    metavar="COLUMN",
+    help="Sort by this column of the JSON, largest first; torch's names, such as"
+    " self_cuda_time_total, do as well. Default: self_device_us, without GPU work self_cpu_us.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    help=f"Groups to print. Default: {TEXT_LIMIT} as text, all as JSON.",
+)
+@click.option("--step", type=int, metavar="N", help="Count only what lies in ProfilerStep#N.")
+@where_option("ops")
+@click.pass_context
+def ops(
+    ctx: click.Context,
+    traces: tuple[str, ...],
+    output_format: str,
+    output: Path | None,
+    forward: str | None,
+    group_by: str,
+    sort: str | None,
+    limit: int | None,
+    step: int | None,
+    where: str | None,
+) -> None:
+    """Print CPU and GPU time per op, as torch's key_averages() does, from the file alone.
+
+    Self time is without what lies inside: other ops, annotations, and runtime calls, which are rows
+    of their own, as in torch. GPU time is the sum of the work that was launched inside; work
+    belongs to what launched it, never to what ran at the same time. ProfilerSteps count together as
+    ProfilerStep*. With --where, only ops are counted.
+
+    The GPU time of every step of attention, whether fused or written out as ops:
+
+      analyze ops TRACE --where "'attention' in op_chain or not is_null(by_hand)"
+
+    The same for what lies in an annotation of your own:
+
+      analyze ops TRACE --where "region == 'attn_fwd'" --group-by name,shapes
+    """
+    from analyze.report.ops import Query, average_ops, check_keys, check_sort  # noqa: PLC0415
+
+    keys, column = check_keys(group_by), check_sort(sort)
+    check_where(where, "ops")
+    shown = limit or (TEXT_LIMIT if output_format == "text" else None)
+    results: list[dict[str, Any]] = []
+    codes = [0]
+    for path in find_traces(traces, command_names(ctx), codes, output):
+        try:
+            trace = load_recorded(path, forward)
+            chosen = None if where is None else _condition(trace, where)
+            results.append(average_ops(trace, Query(keys, column, shown, step, chosen)))
+        except AnalyzeError as error:
+            codes.append(complain(error))
+    if results:
+        emit(_render(results, output_format), output)
+    ctx.exit(worst_exit_code(codes))
+
+
+def _condition(trace: "Trace", where: str) -> "Condition":
+    from analyze.report.ops import Condition  # noqa: PLC0415
+
+    found = rows_where(trace, "ops", where)
+    return Condition(where, found.kept, found.undecided)
+
+
+def _render(results: list[dict[str, Any]], output_format: str) -> str:
+    if output_format == "json":
+        from analyze.report.json_writer import to_json  # noqa: PLC0415
+
+        return to_json(results)
+    from analyze.report.console import wants_color  # noqa: PLC0415
+    from analyze.report.ops_text import render_ops  # noqa: PLC0415
+
+    return "\n".join(render_ops(data, color=wants_color()) for data in results)

@@ -1,0 +1,119 @@
+"""``--where``: keep the rows of a table for which an expression of the rule language holds."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import rich_click as click
+
+from analyze.errors import AnalyzeError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from analyze.engine.expressions import Compiled
+    from analyze.engine.scope import Scope
+    from analyze.engine.syntax import ExpressionError
+    from analyze.tables.build import Trace
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def where_option(table: str) -> Callable[[Command], Command]:
+    """Return the option ``--where`` over a table; the command gets a ``where: str | None``."""
+    return click.option(
+        "--where",
+        metavar="EXPR",
+        help=f"Only rows of the table `{table}` for which this holds, in the language of rules,"
+        f' e.g. "{_EXAMPLES.get(table, "dur_us > ms(1)")}". `analyze columns {table}` lists the'
+        " columns.",
+    )
+
+
+_EXAMPLES = {
+    "gaps": "cause == 'host' and dur_us > 100",
+    "kernels": "family == 'gemm' and not tensor_core",
+    "ops": "contains(name, 'copy_') and self_us > 10",
+}
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """What ``--where`` keeps.
+
+    Attributes:
+        expression: as given.
+        kept: per row of the table, whether the expression is known to hold.
+        undecided: rows of which that cannot be told, because something is unknown.
+    """
+
+    expression: str
+    kept: "pl.Series"
+    undecided: int
+
+
+def check_where(expression: str | None, table: str) -> None:
+    """Check an expression before any trace is read.
+
+    Raises:
+        AnalyzeError: it is not acceptable; the message has the position and a suggestion.
+    """
+    if expression is not None:
+        _compile(expression, table, {})
+
+
+def rows_where(trace: "Trace", table: str, expression: str) -> Filtered:
+    """Evaluate an expression on the rows of a table or view of the catalogue.
+
+    Args:
+        trace: the trace.
+        table: name of the table.
+        expression: over its columns and ``trace.x``.
+
+    Raises:
+        AnalyzeError: the expression is not acceptable.
+    """
+    import polars as pl  # noqa: PLC0415
+
+    rows = trace.table(table)
+    compiled, scope = _compile(expression, table, trace.table("trace").row(0, named=True))
+    tests = [test.alias(name) for name, (_, test) in scope.text_tests.items()]
+    holds = rows.with_columns(tests).with_columns(holds=compiled.expr.cast(pl.Boolean))["holds"]
+    return Filtered(expression, holds.fill_null(value=False), holds.null_count())
+
+
+def _compile(expression: str, table: str, facts: dict[str, Any]) -> "tuple[Compiled, Scope]":
+    from analyze.engine.expressions import Place, compile_expression  # noqa: PLC0415
+    from analyze.engine.syntax import ExpressionError  # noqa: PLC0415
+    from analyze.engine.values import Kind  # noqa: PLC0415
+
+    scope = _scope(table, facts)
+    try:
+        return compile_expression(expression, scope, Place.ROWS, Kind.FLAG), scope
+    except ExpressionError as error:
+        raise AnalyzeError(_in_one_line(expression, error)) from None
+
+
+def _scope(table: str, facts: dict[str, Any]) -> "Scope":
+    """Return the names that an expression over a table may use: its columns, and ``trace.x``."""
+    import polars as pl  # noqa: PLC0415
+
+    from analyze.engine.scope import Scope  # noqa: PLC0415
+    from analyze.engine.values import Typed, kind_of_dtype  # noqa: PLC0415
+    from analyze.tables.catalogue import TABLES, TRACE  # noqa: PLC0415
+
+    columns = {column.name: kind_of_dtype(column.dtype) for column in TABLES[table].columns}
+    of_trace = {
+        column.name: Typed(
+            pl.lit(facts.get(column.name), dtype=column.dtype), kind_of_dtype(column.dtype)
+        )
+        for column in TRACE.columns
+    }
+    return Scope(table, columns, None, {}, of_trace, {})
+
+
+def _in_one_line(expression: str, error: "ExpressionError") -> str:
+    wrong = expression[error.offset : error.offset + error.length].strip()
+    place = f"at character {error.offset + 1}" + (f", {wrong!r}" if wrong else "")
+    help_text = f"; {error.help}" if error.help else ""
+    return f"--where: {error.message} ({place}){help_text}"

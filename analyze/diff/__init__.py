@@ -1,0 +1,1 @@
+"""What changed between two traces: alike work aligned, amounts judged against their spread."""

@@ -1,0 +1,52 @@
+"""Published peaks of devices' matrix units; the figures and their sources are in ``peaks.yaml``."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from ruamel.yaml import YAML
+
+from analyze.kernels.device import DeviceLimits
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """Dense peaks of one device.
+
+    Attributes:
+        device: the whole name in a trace, as a regular expression.
+        sms: SMs (compute units) of the whole device.
+        tflops: by input type, in TFLOP/s.
+        source: where the figures were published.
+    """
+
+    device: re.Pattern[str]
+    sms: int
+    tflops: Mapping[str, float]
+    source: str
+
+
+def published_peak(device: DeviceLimits | None) -> Peak | None:
+    """Return the peaks of a device; None where none is known, and for a part of a device."""
+    if device is None:
+        return None
+    found = (peak for peak in _peaks() if peak.device.fullmatch(device.name))
+    peak = next(found, None)
+    return peak if peak is not None and peak.sms == device.sm_count else None
+
+
+@cache
+def _peaks() -> tuple[Peak, ...]:
+    text = files("analyze.kernels").joinpath("peaks.yaml").read_text(encoding="utf-8")
+    data = YAML(typ="safe").load(text)
+    return tuple(
+        Peak(
+            re.compile(entry["device"], re.IGNORECASE),
+            entry["sms"],
+            {dtype: float(tflops) for dtype, tflops in entry["tflops"].items()},
+            entry["source"],
+        )
+        for entry in data["peaks"]
+    )

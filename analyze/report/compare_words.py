@@ -1,0 +1,177 @@
+"""How traces side by side are worded, in whatever format: columns and their cells."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from analyze.diff.comparability import is_same_unit, outside_sentences
+from analyze.tables.captured import SHAPE_COLUMNS
+from analyze.words import duration, percentage, printable, share, size
+
+Data = Mapping[str, Any]
+Cell = Callable[[Data], str]
+NOTHING = "-"
+_MANY = 999.5
+"""From here on, three digits are no decimals."""
+
+_TIME_WORDS = {
+    "gpu_busy_us": "GPU busy time",
+    "latency_us": "latency with the profiler off",
+    "cpu_us": "CPU time",
+}
+_ODDITIES = {
+    "synthetic": "made up, not recorded",
+    "truncated": "the file is cut short, its last forward may be incomplete",
+}
+_NVIDIA_CORES = {True: "tensor cores", False: "CUDA cores", None: "cores unknown"}
+_AMD_CORES = {True: "matrix cores", False: "vector units", None: "cores unknown"}
+
+
+def _column(key: str, word: Callable[[Any], str]) -> Cell:
+    return lambda row: NOTHING if row[key] is None else word(row[key])
+
+
+def count_word(value: float) -> str:
+    """Word a count per forward, which a median can make a half."""
+    return f"{value:,.1f}".removesuffix(".0")
+
+
+def times_word(value: float) -> str:
+    """Word how many times as long something takes, with three digits."""
+    return f"{value:.3g}x" if value < _MANY else f"{value:,.0f}x"
+
+
+NUMBERS: Mapping[str, Cell] = {
+    **{name.replace("_", " "): _column(name, str) for name in SHAPE_COLUMNS},
+    "latency": _column("latency_us", duration),
+    "GPU busy": _column("gpu_busy_us", duration),
+    "relative": _column("relative_time", times_word),
+    "GPU ops": _column("gpu_ops_per_forward", count_word),
+    "kernels": _column("kernels_per_forward", count_word),
+    "copies": _column("copies_per_forward", count_word),
+    "CPU": _column("cpu_us", duration),
+    "peak memory": _column("peak_bytes", size),
+    "numerics": _column("numerics_ok", lambda ok: "ok" if ok else "WRONG"),
+    "findings": lambda row: " ".join(row["findings"]) or "none",
+}
+"""What a row says in numbers, by heading."""
+
+_AT_A_GLANCE = (
+    "GPU ops",
+    "copies",
+    "GPU busy",
+    "CPU",
+    "latency",
+    "relative",
+    "peak memory",
+    "numerics",
+)
+
+
+def differing_shapes(rows: Sequence[Data]) -> list[str]:
+    """Return the headings of the workload's sizes that are not the same in all rows."""
+    differing = [
+        name
+        for name in SHAPE_COLUMNS
+        if len({row[name] for row in rows} - {None}) > 1 and not _repeats(rows, name)
+    ]
+    return [name.replace("_", " ") for name in differing]
+
+
+def _repeats(rows: Sequence[Data], name: str) -> bool:
+    """Whether a size of keys and values is that of the queries in all rows."""
+    of_queries = {"kv_heads": "heads", "seq_kv": "seq"}.get(name)
+    return of_queries is not None and all(row[name] == row[of_queries] for row in rows)
+
+
+def glance_columns(data: Data) -> dict[str, Cell]:
+    """Return the columns of numbers in which any trace has something to say."""
+    rows = data["traces"]
+    headings = [*differing_shapes(rows), *_AT_A_GLANCE]
+    columns = {heading: NUMBERS[heading] for heading in headings}
+    return {
+        heading: cell
+        for heading, cell in columns.items()
+        if any(cell(row) != NOTHING for row in rows)
+    }
+
+
+def path(row: Data) -> str:
+    """Word the precision path: of which part of the time, where that is not all of it."""
+    precision_path = row["precision_path"]
+    if precision_path is None:
+        return NOTHING
+    words = _path_words(precision_path, row["vendor"])
+    part = share(precision_path["share"])
+    return words if part == "100 %" else f"{words} {part}"
+
+
+def _path_words(precision_path: Data, vendor: str | None) -> str:
+    precision, tensor_core = precision_path["precision"], precision_path["tensor_core"]
+    cores = (_AMD_CORES if vendor == "amd" else _NVIDIA_CORES)[tensor_core]
+    if precision != "unknown":
+        return f"{precision} {cores}"
+    return "unknown" if tensor_core is None else f"{cores}, type unknown"
+
+
+def occupancy(row: Data) -> str:
+    """Word the occupancy of the costliest kernel, as reported and as recomputed."""
+    if row["occupancy"] is None:
+        return NOTHING
+    reported, real = row["occupancy"]["reported"], row["occupancy"]["recomputed"]
+    if reported is None and real is None:
+        return "unknown"
+    return f"{percentage(reported)} -> {percentage(real)}"
+
+
+def kernel(row: Data) -> str:
+    """Name the costliest kernel."""
+    return NOTHING if row["occupancy"] is None else printable(row["occupancy"]["kernel"])
+
+
+PATHS: Mapping[str, Cell] = {
+    "precision path": path,
+    "occupancy": occupancy,
+    "costliest kernel": kernel,
+}
+"""What a row says of how its work runs, by heading."""
+
+
+def lesson(row: Data) -> str:
+    """Word the one lesson of a trace: its top finding."""
+    found = row["lesson"]
+    if found is None:
+        return "nothing found"
+    words = f"{found['code']} {found['title']}: {found['message']}"
+    if found["state"] == "benign":
+        words = f"nothing found; benign: {words}; {found['because']}"
+    return printable(words)
+
+
+def notes(data: Data) -> Iterator[str]:
+    """Yield what a reader must know before comparing the numbers."""
+    rows = data["traces"]
+    relative = data["relative_to"]
+    if relative is not None:
+        yield f"relative: {_TIME_WORDS[relative['time']]} / that of {printable(relative['name'])}"
+    elif len(rows) > 1:
+        yield "relative: there is no time that all of them have"
+    for key, words in _ODDITIES.items():
+        odd = [printable(row["name"]) for row in rows if row[key]]
+        if odd:
+            yield f"careful: {words}: {', '.join(odd)}"
+    for key, words in (("device", "devices"), ("dtype", "dtypes"), ("phase", "phases")):
+        known = sorted({row[key] for row in rows if row[key] is not None})
+        if len(known) > 1:
+            yield f"careful: {words} differ: {', '.join(map(printable, known))}"
+    for row in rows:
+        outside = row["gpu_time_share_outside_forwards"]
+        for sentence in outside_sentences(printable(row["name"]), outside):
+            yield f"careful: {sentence}"
+    units = sorted({row["forward_is"] for row in rows})
+    if not all(is_same_unit(units[0], unit) for unit in units):
+        yield f"careful: a forward is not the same thing in all: {', '.join(map(printable, units))}"
+
+
+def absence(name: str, status: str, reason: str | None) -> str:
+    """Say why a capture has no trace."""
+    return f"{printable(name)}: {printable(status)}: {printable(reason or 'without a reason')}"

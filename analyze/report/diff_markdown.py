@@ -1,0 +1,44 @@
+"""A diff in Markdown, for a pull request."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from analyze.report import diff_words as words
+from analyze.report.compare_markdown import escape, markdown_table
+
+Data = Mapping[str, Any]
+
+
+def diff_markdown(data: Data, *, limit: int) -> str:
+    """Return a diff as Markdown.
+
+    Args:
+        data: made by :func:`analyze.report.diff.diff`.
+        limit: rows of each list.
+    """
+    return "\n".join(_blocks(data, limit))
+
+
+def _blocks(data: Data, limit: int) -> Iterator[str]:
+    lines = [
+        f"- before: {escape(words.side_sentence(data['before']))}",
+        f"- after: {escape(words.side_sentence(data['after']))}",
+        *(f"- careful: {escape(sentence)}" for sentence in data["warnings"]),
+        *(f"- {escape(sentence)}" for sentence in words.headlines(data, limit)),
+        *(f"- gate {state}: {escape(text)}" for state, text in words.gate_sentences(data)),
+    ]
+    yield "\n".join(lines) + "\n"
+    yield markdown_table(words.SUMMARY_COLUMNS, words.summary_rows(data))
+    for sentence in filter(None, [words.verdict(data)]):
+        yield f"**{sentence}**\n"
+    for section in words.shown_sections(data):
+        yield f"### {words.SECTION_TITLES[section]}\n"
+        rows = words.changed_rows(data, section)[:limit]
+        yield markdown_table(words.ROW_COLUMNS, map(words.row_cells, rows))
+        rest = words.left_out(data, section, limit)
+        if rest:
+            yield f"{escape(rest)}\n"
+    findings = list(words.finding_rows(data, limit))
+    if findings:
+        yield "### Findings\n"
+        yield markdown_table(("", "finding"), findings)

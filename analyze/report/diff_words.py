@@ -1,0 +1,248 @@
+"""How a diff is worded, in whatever format: cells of tables, and sentences."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from analyze.report.compare_words import count_word
+from analyze.report.diff import SECTIONS, is_changed
+from analyze.tables.host import CHAIN_SEPARATOR, ELLIPSIS
+from analyze.words import counted, duration, printable, share, size
+
+Data = Mapping[str, Any]
+NOTHING = "-"
+_MOST_OPS = 4
+"""Ops of a chain that are shown whole."""
+UNCHANGED = "unchanged"
+
+QUANTITY_LABELS = {
+    "gpu_time": "GPU busy time",
+    "cpu_time": "CPU time",
+    "gpu_ops": "GPU ops",
+    "kernels": "kernels",
+    "copies": "copies",
+    "launches": "launches",
+    "syncs": "syncs",
+    "latency": "latency",
+    "peak_memory": "peak memory",
+    "findings": "findings",
+}
+
+SECTION_TITLES = {
+    "copies": "Copies and sets, GPU time summed",
+    "kernels": "Kernels, GPU time summed",
+    "syncs": "Synchronising calls, CPU time summed",
+    "ops_gpu": "Ops, GPU time of what they launched themselves, summed",
+    "ops_cpu": "Ops, CPU self time summed",
+}
+SUMMARY_COLUMNS = ("per forward, median", "before", "after", "change", "")
+ROW_COLUMNS = ("", "count", "before", "after", "change", "what")
+
+
+def side_sentence(side: Data) -> str:
+    """Word what one of the traces is."""
+    forwards = "the whole trace is the forward"
+    if side["forward_is"] != "trace":
+        forwards = f"{counted(side['forwards'], 'forward')} ({printable(side['forward_is'])})"
+    parts = ["SYNTHETIC"] if side["synthetic"] else []
+    parts += [printable(side["device"])] if side["device"] else []
+    capture = side["capture"]
+    parts += [f"captured {printable(capture['name'])}"] if capture else []
+    return "; ".join([printable(side["trace"]), *parts, forwards])
+
+
+def verdict(data: Data) -> str:
+    """Say in a sentence whether anything changed, and how well that is known."""
+    if not data["noise_judged"]:
+        doubt = "each trace has one forward, so that noise cannot be judged"
+        return f"{'Changes may be noise' if data['changed'] else 'Nothing changed'}: {doubt}"
+    return "" if data["changed"] else "Nothing changed beyond the noise of the forwards"
+
+
+def summary_rows(data: Data) -> Iterator[tuple[str, str, str, str, str]]:
+    """Yield the cells of the summary; an amount that neither trace knows is left out."""
+    for row in data["summary"]:
+        if row["before"] is None and row["after"] is None:
+            continue
+        before, after = (_value(row[side], row["unit"]) for side in ("before", "after"))
+        yield QUANTITY_LABELS[row["name"]], before, after, _change(row), _state(row)
+
+
+def _value(value: float | None, unit: str) -> str:
+    if value is None:
+        return "unknown"
+    return {"us": duration, "bytes": size}.get(unit, count_word)(value)
+
+
+def _change(row: Data) -> str:
+    if not row["change"]:
+        return NOTHING
+    if row["unit"] == "":
+        return f"{'+' if row['change'] > 0 else '-'}{count_word(abs(row['change']))}"
+    if row["change_share"] is None:
+        return NOTHING
+    return f"{'+' if row['change'] > 0 else '-'}{share(abs(row['change_share']))}"
+
+
+def _state(row: Data) -> str:
+    if row["state"] is None:
+        return row["unknown_before"] or row["unknown_after"] or ""
+    if row["state"] == UNCHANGED and row["change"]:
+        return "within noise"
+    return str(row["state"])
+
+
+def changed_rows(data: Data, section: str) -> list[Data]:
+    """Return the rows of a section that changed, those of :func:`headlines` left out."""
+    return [row for row in data[section] if is_changed(row) and not _makes_headline(section, row)]
+
+
+def _makes_headline(section: str, row: Data) -> bool:
+    return section in ("copies", "syncs") and row["state"] in ("new", "gone")
+
+
+def row_cells(row: Data) -> tuple[str, str, str, str, str, str]:
+    """Return the cells of aligned work."""
+    before, after = row["before"], row["after"]
+    return (
+        row["state"] if row["state"] != UNCHANGED else "same time",
+        _counts(before, after),
+        duration(before["time_us"]) if before else NOTHING,
+        duration(after["time_us"]) if after else NOTHING,
+        _signed(row["change_us"]),
+        work_name(row),
+    )
+
+
+def _signed(microseconds: float) -> str:
+    return f"{'+' if microseconds > 0 else ''}{duration(microseconds)}"
+
+
+def _counts(before: Data | None, after: Data | None) -> str:
+    counts = [count_word(side["count"]) if side else "0" for side in (before, after)]
+    return counts[0] if counts[0] == counts[1] else f"{counts[0]} -> {counts[1]}"
+
+
+def work_name(row: Data) -> str:
+    """Name aligned work: what it is, by which other kernel it is done, and where."""
+    sides = [side for side in (row["before"], row["after"]) if side]
+    names, chains = [_name(side) for side in sides], [_chain(side) for side in sides]
+    parts = [names[-1]]
+    if row["kernel"] is not None:
+        parts = [" -> ".join(dict.fromkeys([names[0], names[-1]])), row["kernel"]]
+    is_op = names[-1] == chains[-1]
+    if chains[-1] and not is_op and (row["kernel"] or row["state"] in ("new", "gone")):
+        parts.append(f"in {chains[-1]}")
+    elif row["matched_by"] == "elsewhere":
+        parts.append(f"was {'' if is_op else 'in '}{chains[0]}")
+    inside = sum(side["inside"] for side in sides)
+    parts += [f"with {counted(inside, 'op chain')} inside"] if inside else []
+    return ", ".join(parts)
+
+
+def _name(side: Data) -> str:
+    return _first_of(side["names"])
+
+
+def _chain(side: Data) -> str:
+    return _first_of(side["op_chains"])
+
+
+def _first_of(names: Sequence[str]) -> str:
+    """Return the first name, op chains without their middle, and how many more there are."""
+    if not names:
+        return ""
+    ops = names[0].split(CHAIN_SEPARATOR)
+    if len(ops) > _MOST_OPS:
+        ops = [ops[0], ELLIPSIS, *ops[-2:]]
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return printable(CHAIN_SEPARATOR.join(ops)) + more
+
+
+def left_out(data: Data, section: str, shown: int) -> str:
+    """Say what a list leaves out: changes beyond the limit, and what is unchanged."""
+    changed = changed_rows(data, section)
+    unchanged = sum(not is_changed(row) for row in data[section])
+    parts = []
+    if len(changed) > shown:
+        rest = sum(row["change_us"] for row in changed[shown:])
+        parts.append(f"{len(changed) - shown:,} more changed, {_signed(rest)} in all")
+    if unchanged:
+        parts.append(f"{unchanged:,} {UNCHANGED}")
+    return f"and {'; '.join(parts)}" if parts else ""
+
+
+def headlines(data: Data, limit: int) -> Iterator[str]:
+    """Yield a sentence for each copy, set and synchronising call that is new or gone."""
+    rows = [row for section in SECTIONS for row in data[section] if _makes_headline(section, row)]
+    for row in rows[:limit]:
+        side = row["before"] or row["after"]
+        chain = _chain(side)
+        yield (
+            f"{row['state']}: {count_word(side['count'])} {_name(side)} per forward,"
+            f" {duration(side['time_us'])}{f', in {chain}' if chain else ''}"
+        )
+    if len(rows) > limit:
+        yield f"and {len(rows) - limit:,} more copies, sets and synchronising calls new or gone"
+
+
+def finding_rows(data: Data, limit: int) -> Iterator[tuple[str, str]]:
+    """Yield (what became of it, the finding); findings that stay the same are counted only.
+
+    Args:
+        data: the diff.
+        limit: findings that are shown of each sort.
+    """
+    found = data["findings"]
+    kept = found["kept"]
+    reworded = [finding for finding in kept if finding["message"] != finding["message_before"]]
+    sorts = (
+        ("new", found["new"], "{message}"),
+        ("gone", found["gone"], "{message}"),
+        ("still", reworded, "now {message}"),
+        ("unknown", found["unanswered"], "the other trace cannot answer this rule"),
+    )
+    for state, findings, words in sorts:
+        for finding in findings[:limit]:
+            yield state, _finding(finding, words.replace("{message}", finding["message"]))
+        if len(findings) > limit:
+            yield state, f"and {len(findings) - limit:,} more"
+    if len(kept) > len(reworded):
+        yield "still", counted(len(kept) - len(reworded), "finding") + " with the same words"
+
+
+def _finding(finding: Data, message: str) -> str:
+    return printable(f"{finding['code']} {finding['title']}: {message}")
+
+
+def gate_sentences(data: Data) -> Iterator[tuple[str, str]]:
+    """Yield (state, sentence) of each gate."""
+    for gate in data["gates"]:
+        sentence = printable(gate["condition"])
+        if gate["state"] == "unanswered":
+            reasons = ", ".join(_why_unknown(data, name) for name in gate["unknown"])
+            sentence += f": {reasons or 'it divides by zero'}"
+        elif gate["state"] == "failed":
+            sentence += f": {', '.join(_gate_amount(data, name) for name in gate['amounts'])}"
+        yield gate["state"], sentence
+
+
+def _why_unknown(data: Data, name: str) -> str:
+    row = _summary_row(data, name.removeprefix("before."))
+    side = "before" if name.startswith("before.") else "after"
+    return f"{name} is unknown ({row[f'unknown_{side}']})"
+
+
+def _gate_amount(data: Data, name: str) -> str:
+    row = _summary_row(data, name)
+    before, after = (_value(row[side], row["unit"]) for side in ("before", "after"))
+    return f"{name} {before} -> {after}"
+
+
+def _summary_row(data: Data, name: str) -> Data:
+    row: Data = next(row for row in data["summary"] if row["name"] == name)
+    return row
+
+
+def shown_sections(data: Data) -> Sequence[str]:
+    """Return the sections in which something changed."""
+    return [section for section in SECTIONS if changed_rows(data, section)]

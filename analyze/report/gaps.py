@@ -1,0 +1,161 @@
+"""When each device was busy and idle, why it was idle, and the longest gaps.
+
+Busy is the union of a device's work, idle the rest of the time from its first to its last work; the
+two add up to the nanosecond. The gaps of several devices are added up per cause.
+"""
+
+from typing import Any
+
+import polars as pl
+
+from analyze.report.summary import microseconds
+from analyze.tables.build import Trace
+from analyze.tables.coverage import coverage, quality
+from analyze.tables.intervals import covered_before, covered_ns
+
+SCHEMA_VERSION = 1
+TIMELINE_CELLS = 60
+
+LATE = ("host", "sync", "input", "profiler", "launch")
+"""Causes on the host: in other gaps the next work was queued, whatever the CPU did."""
+
+_GAP_TIMES = ("start", "dur", "op", "in_api", "in_ops", "outside_ops")
+_GAP_FACTS = (
+    "cause", "op_chain", "api", "source", "previous_name", "previous_op", "next_name", "next_op",
+    "region", "forward", "step", "phase", "between_forwards",
+)  # fmt: skip
+_HOST_TIMES = ("in_api", "in_ops", "outside_ops")
+
+
+def describe_gaps(
+    trace: Trace,
+    *,
+    limit: int | None = None,
+    min_us: float = 0.0,
+    device: int | None = None,
+    kept: pl.Series | None = None,
+) -> dict[str, Any]:
+    """Return busy and idle time, idle time by cause, and the longest gaps, as plain data.
+
+    Args:
+        trace: a trace with GPU work.
+        limit: how many of the longest gaps to list; None for all.
+        min_us: shorter gaps are left out of the causes and the list, never out of idle time.
+        device: leave out all other devices.
+        kept: of each row of the table ``gaps``, whether to keep it in the causes and the list.
+    """
+    gpu_ops, gaps = trace.facts.gpu_ops, trace.gaps
+    if kept is not None:
+        gaps = gaps.filter(kept)
+    if device is not None:
+        gpu_ops = gpu_ops.filter(pl.col("device") == device)
+        gaps = gaps.filter(pl.col("device") == device)
+    gaps = gaps.filter(pl.col("dur_ns") >= round(min_us * 1000))
+    longest = gaps.sort("dur_ns", descending=True, maintain_order=True)
+    shown = longest if limit is None else longest.head(limit)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "trace": trace.name,
+        "coverage": coverage(trace),
+        "quality": quality(trace),
+        "devices": _devices(gpu_ops, trace.gaps),
+        "timeline": _timeline(gpu_ops),
+        "min_us": min_us,
+        "gaps": gaps.height,
+        "gap_time_us": microseconds(gaps["dur_ns"].sum()),
+        "causes": _causes(gaps),
+        "host_activity": _host_activity(gaps),
+        "longest": [_gap(row) for row in shown.iter_rows(named=True)],
+    }
+
+
+def _devices(gpu_ops: pl.DataFrame, gaps: pl.DataFrame) -> list[dict[str, Any]]:
+    covered = covered_ns(gpu_ops, ["device_label"]).sort("device_label")
+    counts = gaps.group_by("device_label").agg(gaps=pl.len(), longest_ns=pl.col("dur_ns").max())
+    rows = covered.join(
+        counts, on="device_label", how="left", nulls_equal=True, maintain_order="left"
+    )
+    return [
+        {
+            "device": row["device_label"],
+            "busy_us": microseconds(row["busy_ns"]),
+            "idle_us": microseconds(row["span_ns"] - row["busy_ns"]),
+            "span_us": microseconds(row["span_ns"]),
+            "busy_share": row["busy_ns"] / row["span_ns"] if row["span_ns"] else None,
+            "gaps": row["gaps"] or 0,
+            "longest_gap_us": microseconds(row["longest_ns"]),
+        }
+        for row in rows.iter_rows(named=True)
+    ]
+
+
+def _timeline(gpu_ops: pl.DataFrame) -> dict[str, Any] | None:
+    """Return the busy share of each device in cells of equal length; null without any length.
+
+    The cells reach from the first to the last GPU work of all devices.
+    """
+    placed = gpu_ops.drop_nulls(["start_ns", "dur_ns"])
+    start, end = placed.select(pl.col("start_ns").min(), pl.col("end_ns").max()).row(0)
+    if start is None or start == end:
+        return None
+    cells = min(TIMELINE_CELLS, end - start)
+    edges = [start + (end - start) * cell // cells for cell in range(cells + 1)]
+    points = pl.DataFrame({"start_ns": edges}, schema={"start_ns": pl.Int64})
+    lengths = points["start_ns"].diff().drop_nulls()
+    shares = {}
+    for (label,), work in placed.sort("device_label").group_by("device_label", maintain_order=True):
+        busy = covered_before(points, work, []).diff().drop_nulls()
+        shares[label] = (busy / lengths).round(6).to_list()
+    return {
+        "start_us": microseconds(start),
+        "end_us": microseconds(end),
+        "devices": [{"device": label, "busy_share": share} for label, share in shares.items()],
+    }
+
+
+def _causes(gaps: pl.DataFrame) -> list[dict[str, Any]]:
+    """Sum the gaps of each cause; a null cause is unknown, because no launch is in the file."""
+    idle_ns = gaps["dur_ns"].sum()
+    causes = (
+        gaps.group_by("cause")
+        .agg(
+            count=pl.len(),
+            total_ns=pl.col("dur_ns").sum(),
+            median_ns=pl.col("dur_ns").median(),
+            longest_ns=pl.col("dur_ns").max(),
+            between_forwards_ns=pl.col("dur_ns").filter(pl.col("between_forwards")).sum(),
+        )
+        .sort("total_ns", "cause", descending=[True, False])
+    )
+    return [
+        {
+            "cause": row["cause"],
+            "count": row["count"],
+            "time_us": microseconds(row["total_ns"]),
+            "share": row["total_ns"] / idle_ns,
+            "median_us": microseconds(row["median_ns"]),
+            "longest_us": microseconds(row["longest_ns"]),
+            "between_forwards_us": microseconds(row["between_forwards_ns"]),
+        }
+        for row in causes.iter_rows(named=True)
+    ]
+
+
+def _host_activity(gaps: pl.DataFrame) -> dict[str, Any]:
+    """Sum what the launching threads did in the gaps that they caused."""
+    late = gaps.filter(pl.col("cause").is_in(LATE))
+    times = {f"{name}_us": _known_sum(late[f"{name}_ns"]) for name in _HOST_TIMES}
+    return {"gap_time_us": microseconds(late["dur_ns"].sum()), **times}
+
+
+def _known_sum(times: pl.Series) -> float | None:
+    return microseconds(times.sum()) if times.is_not_null().any() else None
+
+
+def _gap(row: dict[str, Any]) -> dict[str, Any]:
+    times = {f"{name}_us": microseconds(row[f"{name}_ns"]) for name in _GAP_TIMES}
+    return {
+        "device": row["device_label"],
+        **times,
+        **{name: row[name] for name in _GAP_FACTS},
+    }

@@ -1,0 +1,203 @@
+"""Busy and idle time, the causes of idle time and the longest gaps, as text."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from analyze.kernels.display import shorten
+from analyze.report.chains import short_chain
+from analyze.report.console import buffer_console, plain_table, rendered
+from analyze.report.coverage_text import coverage_lines
+from analyze.report.gaps import LATE
+from analyze.report.summary_text import print_pairs
+from analyze.words import UNKNOWN, counted, duration, printable, share
+
+_BLOCKS = "·▁▂▃▄▅▆▇█"
+"""Idle throughout, eighths, busy throughout."""
+
+_CAUSES = {
+    "host": "launched too late",
+    "sync": "launched after a wait",
+    "input": "loading of data",
+    "profiler": "profiler overhead",
+    "launch": "the launching call",
+    "stream": "after another stream",
+    "device": "between queued work",
+    None: "launch not recorded",
+}
+
+
+def render_gaps(data: Mapping[str, Any], *, color: bool = False) -> str:
+    """Return the text of what :func:`analyze.report.gaps.describe_gaps` found."""
+    console = buffer_console(color=color)
+    console.print(Text(printable(data["trace"]), style="bold"))
+    print_pairs(console, coverage_lines(data["coverage"], data["quality"]))
+    _print_devices(console, data["devices"])
+    _print_timeline(console, data["timeline"])
+    _print_causes(console, data)
+    _print_longest(console, data)
+    return rendered(console)
+
+
+def _device(label: str | None) -> str:
+    return f"GPU {printable(label or UNKNOWN)}"
+
+
+def _print_devices(console: Console, devices: list[dict[str, Any]]) -> None:
+    columns = ("device", "busy", "idle", "first to last", "busy share", "gaps")
+    table = plain_table("\nGPU time", *columns)
+    for device in devices:
+        table.add_row(
+            Text(_device(device["device"])),
+            duration(device["busy_us"]),
+            duration(device["idle_us"]),
+            duration(device["span_us"]),
+            share(device["busy_share"]),
+            f"{device['gaps']:,}",
+        )
+    console.print(table)
+
+
+def _print_timeline(console: Console, timeline: Mapping[str, Any] | None) -> None:
+    if timeline is None:
+        return
+    length = timeline["end_us"] - timeline["start_us"]
+    cells = len(timeline["devices"][0]["busy_share"])
+    title = f"\nBusy share over time, {duration(length / cells)} a cell"
+    console.print(Text(title, style="bold"))
+    width = max(len(_device(device["device"])) for device in timeline["devices"])
+    for device in timeline["devices"]:
+        bar = "".join(_block(busy) for busy in device["busy_share"])
+        console.print(Text(f"{_device(device['device']):{width}}  {bar}"), no_wrap=True)
+    first, last = duration(timeline["start_us"]), duration(timeline["end_us"])
+    console.print(Text(f"{'':{width}}  {first}{last:>{cells - len(first)}}"), no_wrap=True)
+
+
+def _block(busy: float) -> str:
+    """Return the block of a share; what is neither idle nor busy throughout never looks so."""
+    if busy in (0, 1):
+        return _BLOCKS[-1 if busy else 0]
+    return _BLOCKS[min(max(round(busy * 8), 1), 7)]
+
+
+def _print_causes(console: Console, data: Mapping[str, Any]) -> None:
+    if not data["gaps"]:
+        console.print(Text("\nNo gaps"))
+        return
+    title = f"\nIdle time by cause: {counted(data['gaps'], 'gap')}, {duration(data['gap_time_us'])}"
+    table = plain_table(title, "cause", "gaps", "time", "share", "median", "longest")
+    for row in data["causes"]:
+        cause = Text(f"{row['cause'] or UNKNOWN:<9}")
+        cause.append(_CAUSES[row["cause"]], style="dim")
+        table.add_row(
+            cause,
+            f"{row['count']:,}",
+            duration(row["time_us"]),
+            share(row["share"]),
+            duration(row["median_us"]),
+            duration(row["longest_us"]),
+        )
+    console.print(table)
+    print_pairs(console, _totals(data))
+
+
+def _totals(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if data["min_us"]:
+        yield "gaps", f"of at least {duration(data['min_us'])}"
+    if "where" in data:
+        yield "where", _selection(data["where"])
+    between = sum(row["between_forwards_us"] for row in data["causes"])
+    if between and data["coverage"]["forward_is"] != "trace":
+        part = share(between / data["gap_time_us"])
+        yield "forwards", f"{part} of it lies between forwards, the rest inside one"
+    activity = data["host_activity"]
+    spent = _spent(activity, activity["gap_time_us"], None)
+    if spent:
+        yield "CPU", f"while it was late, the launching threads were {spent}"
+
+
+def _selection(where: Mapping[str, Any]) -> str:
+    sentence = printable(where["expression"])
+    if where["undecided"]:
+        gaps = counted(where["undecided"], "gap")
+        sentence += f"; of {gaps} it cannot be told, they are left out"
+    return sentence
+
+
+def _spent(times: Mapping[str, Any], total: float, api: str | None) -> str:
+    """Word what a thread did in a time; empty where nothing is known.
+
+    Args:
+        times: by the names of the columns, among others.
+        total: the time they are shares of.
+        api: the call that it spent most time in, if it is one thread.
+    """
+    words = {
+        "in_api": "in API calls" + ("" if api is None else f" ({printable(api)})"),
+        "in_ops": "in ops",
+        "outside_ops": "outside ops (Python, or idle)",
+    }
+    known = {name: time for name in words if (time := times[f"{name}_us"])}
+    rows = sorted(known.items(), key=lambda item: -item[1])
+    parts = [f"{share(time / total)} {words[name]}" for name, time in rows]
+    rest = round(total - sum(known.values()), 3)
+    if parts and rest > 0:
+        parts.append(f"{share(rest / total)} unknown")
+    return ", ".join(parts)
+
+
+def _print_longest(console: Console, data: Mapping[str, Any]) -> None:
+    longest = data["longest"]
+    if not longest:
+        return
+    several = len(data["devices"]) > 1
+    console.print(Text(f"\nLongest {counted(len(longest), 'gap')}", style="bold"))
+    for number, gap in enumerate(longest, 1):
+        where = f"{_device(gap['device'])}, " if several else ""
+        part = share(gap["dur_us"] / data["gap_time_us"])
+        console.print(
+            Text(
+                f"{number}. {duration(gap['dur_us'])} ({part})  {gap['cause'] or UNKNOWN}"
+                f"  {where}at {duration(gap['start_us'])}{_unit(gap, data['coverage'])}"
+            )
+        )
+        print_pairs(console, ((f" {label}", text) for label, text in _gap_lines(gap)))
+    more = data["gaps"] - len(longest)
+    if more > 0:
+        rest = data["gap_time_us"] - sum(gap["dur_us"] for gap in longest)
+        console.print(Text(f"and {more:,} more, {duration(max(rest, 0.0))}; --limit shows them"))
+
+
+def _unit(gap: Mapping[str, Any], coverage: Mapping[str, Any]) -> str:
+    if gap["step"] is not None and coverage["forward_is"] == "ProfilerStep":
+        unit = f"step {gap['step']}"
+    elif gap["forward"] is not None and coverage["forward_is"] != "trace":
+        unit = f"forward {gap['forward']}"
+    else:
+        return ""
+    return f", before the first work of {unit}" if gap["between_forwards"] else f", in {unit}"
+
+
+def _gap_lines(gap: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "after", _work(gap["previous_name"], gap["previous_op"])
+    yield "before", _work(gap["next_name"], gap["next_op"])
+    if gap["cause"] in LATE:
+        yield from _host_lines(gap)
+
+
+def _host_lines(gap: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    spent = _spent(gap, gap["dur_us"], gap["api"])
+    if spent:
+        yield "CPU", spent
+    if gap["op_chain"] is not None:
+        part = share(gap["op_us"] / gap["dur_us"])
+        yield "op", f"{short_chain(gap['op_chain'])} ({part})"
+    if gap["source"] is not None:
+        yield "line", printable(gap["source"])
+
+
+def _work(name: str | None, op: str | None) -> str:
+    shown = printable(shorten(name or UNKNOWN))
+    return shown if op is None else f"{shown}, of {printable(op)}"

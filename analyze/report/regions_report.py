@@ -1,0 +1,243 @@
+"""The record_function annotations by name: what each cost the CPU, and what it launched.
+
+GPU work belongs to the annotation that launched it. What running at the same time would say instead
+is counted as well, and so is the work that outlasts its annotation: both show, on the trace at
+hand, that ``record_function`` does not synchronise.
+"""
+
+from typing import Any
+
+import polars as pl
+
+from analyze.errors import NothingToCheckError
+from analyze.report.ops_rows import as_one_step
+from analyze.report.regions_why import why
+from analyze.report.summary import microseconds
+from analyze.tables.build import Trace
+from analyze.tables.coverage import coverage, quality
+from analyze.tables.intervals import covered_before
+from analyze.tables.regions import enclosing_regions, gpu_amounts, work_of_regions
+
+SCHEMA_VERSION = 1
+
+_NONE = (
+    "no record_function annotation was recorded; put what you want to see into"
+    " `with torch.profiler.record_function('name'):`"
+)
+_NO_MATCH = "--where holds for none of its annotations"
+_WAITS_NAMED = 3
+_AMOUNTS = ("gpu_busy_ns", "gpu_sum_ns", "gpu_ops", "kernels", "copies")
+
+
+def report_regions(
+    trace: Trace,
+    *,
+    kept: pl.Series | None = None,
+    limit: int | None = None,
+    each: bool = False,
+) -> dict[str, Any]:
+    """Return the annotations by name as plain data; times are microseconds, shares 0 to 1.
+
+    Args:
+        trace: the trace.
+        kept: which rows of the table ``regions`` to report; None for all.
+        limit: how many names to return; None for all.
+        each: report every annotation by itself, in the order of their starts.
+
+    Raises:
+        NothingToCheckError: there is no such annotation.
+    """
+    regions = trace.regions if kept is None else trace.regions.filter(kept)
+    number = pl.int_range(pl.len()).over("name")
+    regions = regions.with_columns(
+        pl.format("{} [{}]", "name", number).alias("name") if each else as_one_step("name"),
+        end_ns=pl.col("start_ns") + pl.col("dur_ns"),
+    ).drop_nulls(["start_ns", "end_ns"])
+    if regions.is_empty():
+        raise NothingToCheckError(f"{trace.name}: {_NONE if kept is None else _NO_MATCH}")
+    work = _work(trace, regions)
+    names = _by_name(trace, regions, work)
+    names = names if each else sorted(names, key=_most_gpu_time_first)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "trace": trace.name,
+        "coverage": coverage(trace),
+        "quality": quality(trace),
+        "annotations": regions.height,
+        "synchronisation": _synchronisation(trace, regions, work),
+        "name_count": len(names),
+        "names": names[: limit or len(names)],
+    }
+
+
+def _work(trace: Trace, regions: pl.DataFrame) -> pl.DataFrame:
+    """Return the GPU work of the annotations, with each annotation's name and times."""
+    around = regions.select("node", "name", region_start_ns="start_ns", region_end_ns="end_ns")
+    work = work_of_regions(trace.facts.host, trace.facts.gpu_ops)
+    return work.join(around, on="node", how="inner").with_columns(
+        end_ns=pl.col("start_ns") + pl.col("dur_ns"),
+        meanwhile=pl.col("start_ns").is_between("region_start_ns", "region_end_ns", closed="left"),
+    )
+
+
+def _by_name(trace: Trace, regions: pl.DataFrame, work: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return one entry per name, in the order of their first starts."""
+    own, elsewhere = work.filter(~pl.col("elsewhere")), work.filter("elsewhere")
+    names = regions.group_by("name", maintain_order=True).agg(
+        calls=pl.len().cast(pl.Int64),
+        cpu_ns=pl.col("dur_ns").sum(),
+        syncs=pl.col("syncs").sum(),
+    )
+    for part in (
+        _amounts(own, ""),
+        _amounts(elsewhere, "backward_"),
+        _amounts(work, "all_"),
+        _after_the_end(work),
+        _meanwhile(trace, regions, work),
+        _gpu_idle(trace, regions),
+    ):
+        names = names.join(part, on="name", how="left", maintain_order="left")
+    names = names.with_columns(pl.exclude("name", "gpu_idle_ns").fill_null(0))
+    waits = _waits(trace, regions)
+    recorded = trace.facts.gpu_ops.height > 0
+    return [_entry(row, waits.get(row["name"], []), recorded) for row in names.to_dicts()]
+
+
+def _amounts(work: pl.DataFrame, prefix: str) -> pl.DataFrame:
+    """Return the amounts per name; work inside two annotations of one name counts once."""
+    distinct = work.unique(["name", "gpu_row"], maintain_order=True)
+    return gpu_amounts(distinct, ["name"]).select(
+        "name", *(pl.col(amount).alias(f"{prefix}{amount}") for amount in _AMOUNTS)
+    )
+
+
+def _after_the_end(work: pl.DataFrame) -> pl.DataFrame:
+    """Return, per name, the work that was still running when its annotation had ended."""
+    late = work.filter(pl.col("end_ns") > pl.col("region_end_ns"))
+    begins = pl.max_horizontal("start_ns", "region_end_ns")
+    return (
+        late.with_columns(
+            late_ns=pl.col("end_ns") - begins,
+            outlasts_ns=pl.col("end_ns") - pl.col("region_end_ns"),
+        )
+        .group_by("name")
+        .agg(
+            ended_later=pl.len().cast(pl.Int64),
+            late_ns=pl.col("late_ns").sum(),
+            outlasts_ns=pl.col("outlasts_ns").max(),
+        )
+    )
+
+
+def _meanwhile(trace: Trace, regions: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
+    """Return, per name, the linked GPU work that started meanwhile, and how much is not its own."""
+    starts = trace.facts.gpu_ops.filter("linked")["start_ns"].drop_nulls().sort()
+    started = regions.select(
+        "name",
+        started=starts.search_sorted(regions["end_ns"]).cast(pl.Int64)
+        - starts.search_sorted(regions["start_ns"]).cast(pl.Int64),
+    )
+    own = work.group_by("name").agg(own=pl.col("meanwhile").sum().cast(pl.Int64))
+    return (
+        started.group_by("name")
+        .agg(pl.col("started").sum())
+        .join(own, on="name", how="left")
+        .select("name", "started", foreign=pl.col("started") - pl.col("own").fill_null(0))
+    )
+
+
+def _gpu_idle(trace: Trace, regions: pl.DataFrame) -> pl.DataFrame:
+    """Return, per name, for how much of its CPU time no GPU was working."""
+    work = trace.facts.gpu_ops.select("start_ns", "dur_ns")
+    ends = regions.select(start_ns="end_ns")
+    busy = covered_before(ends, work, []) - covered_before(regions, work, [])
+    idle = regions.select("name", gpu_idle_ns=pl.col("dur_ns") - busy)
+    return idle.group_by("name").agg(pl.col("gpu_idle_ns").sum())
+
+
+def _waits(trace: Trace, regions: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
+    """Return, per name, the calls in it that made the host wait, the longest wait first."""
+    facts = trace.facts
+    calls = facts.api_calls.filter(pl.col("blocking") & ~pl.col("profiler_own"))
+    inside = (
+        calls.select("api_row", "region_row", "dur_ns", call="name")
+        .join(enclosing_regions(facts.host), on="region_row", how="inner")
+        .join(regions.select("node", "name"), on="node", how="inner")
+        .unique(["name", "api_row"], maintain_order=True)
+        .group_by("name", "call", maintain_order=True)
+        .agg(count=pl.len(), time_ns=pl.col("dur_ns").sum())
+        .sort("time_ns", descending=True, maintain_order=True)
+    )
+    waits: dict[str, list[dict[str, Any]]] = {}
+    for name, call, count, time_ns in inside.iter_rows():
+        wait = {"name": call, "count": count, "time_us": microseconds(time_ns)}
+        waits.setdefault(name, []).append(wait)
+    return waits
+
+
+def _entry(row: dict[str, Any], waits: list[dict[str, Any]], recorded: bool) -> dict[str, Any]:
+    """Return the entry of one name; GPU amounts are unknown where no GPU work was recorded."""
+    calls, total, started = row["calls"], row["all_gpu_ops"], row["started"]
+    entry = {
+        "name": row["name"],
+        "calls": calls,
+        "cpu_us": microseconds(row["cpu_ns"]),
+        "cpu_mean_us": microseconds(row["cpu_ns"] / calls),
+        "syncs": row["syncs"],
+        "waiting_us": round(sum(wait["time_us"] for wait in waits), 3),
+        "waits": waits[:_WAITS_NAMED],
+        "gpu": _gpu(row, "") | {"kernels_per_call": round(row["kernels"] / calls, 3)},
+        "backward": _gpu(row, "backward_"),
+        "together": _gpu(row, "all_"),
+        "gpu_idle_share": _share(row["gpu_idle_ns"], row["cpu_ns"]),
+        "after_its_end": {
+            "gpu_ops": row["ended_later"],
+            "time_share": _share(row["late_ns"], row["all_gpu_sum_ns"]),
+            "longest_us": microseconds(row["outlasts_ns"]),
+        },
+        "by_overlap": {
+            "gpu_ops": started,
+            "launched_elsewhere": row["foreign"],
+            "missed": total - (started - row["foreign"]),
+        },
+    }
+    if not recorded:
+        gpu = ("gpu", "backward", "together", "gpu_idle_share", "after_its_end", "by_overlap")
+        entry |= dict.fromkeys(gpu)
+    return entry | {"why": why(entry)}
+
+
+def _gpu(row: dict[str, Any], prefix: str) -> dict[str, Any]:
+    return {
+        "busy_us": microseconds(row[f"{prefix}gpu_busy_ns"]),
+        "sum_us": microseconds(row[f"{prefix}gpu_sum_ns"]),
+        "gpu_ops": row[f"{prefix}gpu_ops"],
+        "kernels": row[f"{prefix}kernels"],
+        "copies": row[f"{prefix}copies"],
+    }
+
+
+def _most_gpu_time_first(entry: dict[str, Any]) -> tuple[float, float]:
+    together = entry["together"]
+    return -together["sum_us"] if together else 0.0, -entry["cpu_us"]
+
+
+def _share(part: int | None, whole: int) -> float | None:
+    return None if part is None or not whole else round(part / whole, 6)
+
+
+def _synchronisation(
+    trace: Trace, regions: pl.DataFrame, work: pl.DataFrame
+) -> dict[str, int] | None:
+    """Return what this trace shows about whether annotations synchronise; None without GPU work."""
+    if work.is_empty():
+        return None
+    outlasted = work.filter(pl.col("end_ns") > pl.col("region_end_ns"))
+    syncs = trace.facts.api_calls.filter(pl.col("is_sync") & ~pl.col("profiler_own"))
+    return {
+        "annotations": regions.height,
+        "with_gpu_work": work["node"].n_unique(),
+        "outlasted_by_it": outlasted["node"].n_unique(),
+        "sync_calls": syncs.height,
+        "made_by_ops": int(syncs["op_row"].is_not_null().sum()),
+    }

@@ -1,0 +1,146 @@
+"""What of an attention call's recorded inputs torch's flash attention does not take.
+
+From torch's own checks before it chooses a backend (torch 2.5 to 2.13,
+``aten/src/ATen/native/transformers/cuda/sdp_utils.cpp`` and ``sdp_utils_cpp.{h,cpp}``). Not all of
+them leave something in a trace: whether a backend was switched off, or a tensor requires grad, is
+not recorded, and strides are not read. So an empty answer does not mean that nothing stood in the
+way.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from analyze.kernels.device import DeviceLimits
+
+CHECKED_OP = "aten::scaled_dot_product_attention"
+"""The op that chooses a backend; the inputs of others are not looked at."""
+
+OBSTACLES = (
+    "dtype",
+    "mask",
+    "head_size",
+    "causal",
+    "compute_capability",
+    "dropout",
+    "dimensions",
+    "heads",
+    "empty",
+)
+
+_MASK, _DROPOUT, _CAUSAL, _GQA = 3, 4, 5, 7
+"""Places of ``scaled_dot_product_attention``'s inputs behind query, key and value."""
+
+_DTYPES = ("fp16", "bf16")
+_FIRST_CAPABILITY = (8, 0)
+_LARGEST_HEAD = {"nvidia": 256, "amd": 512}
+"""Of AMD's the newer libraries' limit; older ones take 256."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a call was asked for; None is unknown.
+
+    Attributes:
+        shapes: of all inputs.
+        dtype: of query, key and value.
+        dropout, causal, grouped: the scalar inputs ``dropout_p``, ``is_causal``, ``enable_gqa``.
+    """
+
+    shapes: list[Any]
+    dtype: str | None
+    dropout: float | None
+    causal: bool | None
+    grouped: bool | None
+
+
+def asked_for(shapes: str | None, dtype: str | None, scalars: str | None) -> Asked:
+    """Read what was recorded of a call.
+
+    Args:
+        shapes: Kineto's ``Input Dims`` as JSON.
+        dtype: as in the tables.
+        scalars: Kineto's ``Concrete Inputs`` as JSON.
+    """
+    dims, values = orjson.loads(shapes or "[]"), orjson.loads(scalars or "[]")
+    values = values if isinstance(values, list) else []
+    return Asked(
+        shapes=dims if isinstance(dims, list) else [],
+        dtype=dtype,
+        dropout=_number(_at(values, _DROPOUT)),
+        causal=_flag(_at(values, _CAUSAL)),
+        # Without that input (before torch 2.5) heads of keys were never shared.
+        grouped=_flag(_at(values, _GQA)) if len(values) > _GQA else (False if values else None),
+    )
+
+
+def obstacles_on_gpu(asked: Asked, device: DeviceLimits | None) -> Iterator[str]:
+    """Yield what flash attention on a GPU does not take of the inputs."""
+    if asked.dtype is not None and asked.dtype not in _DTYPES:
+        yield "dtype"
+    if _at(asked.shapes, _MASK):
+        yield "mask"
+    vendor = device.vendor if device else None
+    largest = _LARGEST_HEAD.get(vendor or "")
+    if _differ(asked, -1) or (largest and any(size > largest for size in _sizes(asked, -1))):
+        yield "head_size"
+    if asked.causal and _sizes(asked, -2)[:1] != _sizes(asked, -2)[1:2]:
+        yield "causal"
+    capability = device.compute_capability if device else None
+    if vendor == "nvidia" and capability is not None and capability < _FIRST_CAPABILITY:
+        yield "compute_capability"
+    yield from _obstacles_everywhere(asked)
+
+
+def obstacles_on_cpu(asked: Asked) -> Iterator[str]:
+    """Yield what flash attention on a CPU does not take of the inputs."""
+    if asked.dropout is not None and asked.dropout > 0:
+        yield "dropout"
+    if _differ(asked, -1):
+        yield "head_size"
+    yield from _obstacles_everywhere(asked)
+
+
+def _obstacles_everywhere(asked: Asked) -> Iterator[str]:
+    given = _given(asked)
+    if any(len(shape) != 4 for shape in given):
+        yield "dimensions"
+    elif _differ(asked, 0) or (asked.grouped is False and _differ(asked, 1)):
+        yield "heads"
+    if 0 in _sizes(asked, -2)[:2]:
+        yield "empty"
+
+
+def _given(asked: Asked) -> list[list[int]]:
+    """Return the shapes of query, key and value; nothing where one was not recorded."""
+    given = asked.shapes[:3]
+    return given if len(given) == 3 and all(map(_is_shape, given)) else []
+
+
+def _is_shape(shape: object) -> bool:
+    return isinstance(shape, list) and len(shape) > 1 and all(type(size) is int for size in shape)
+
+
+def _sizes(asked: Asked, dimension: int) -> list[int]:
+    return [shape[dimension] for shape in _given(asked)]
+
+
+def _differ(asked: Asked, dimension: int) -> bool:
+    return len(set(_sizes(asked, dimension))) > 1
+
+
+def _at(values: list[Any], place: int) -> Any:
+    return values[place] if place < len(values) else None
+
+
+def _number(value: object) -> float | None:
+    try:
+        return float(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _flag(value: object) -> bool | None:
+    return {"True": True, "False": False}.get(value) if isinstance(value, str) else None

@@ -1,0 +1,213 @@
+"""Gaps: when a device had nothing to do, why, and what the CPU did in the meantime.
+
+A gap lies between the union of a device's earlier work and the start of its next. Per device, busy
+time and gaps add up to the time from its first to its last work, to the nanosecond.
+
+The causes are those of ``gpu_ops.gap_cause``, divided further: of ``host`` and ``sync``, ``input``
+is what loading of data fills; of ``host`` and ``device``, ``launch`` is what the launching call
+itself fills; of ``host``, what other blocking calls fill is ``sync``; of ``device``, ``stream`` is
+what follows the work of another stream. ``gap_cause`` says ``outside`` where a gap lies between
+forwards; here that is the column ``between_forwards``, and the gap has a cause all the same.
+"""
+
+import polars as pl
+
+from analyze.tables.facts import Facts
+from analyze.tables.idle import MOST, covered_in, why_idle
+from analyze.tables.sources import sources_at
+
+DATA_LOADING = r"(?i)data_?loader"
+"""Names of what loads data: torch's ``enumerate(DataLoader)#...``, and annotations like it."""
+
+_BUSY_UNTIL = pl.col("end_ns").cum_max().shift(1).over("device_label")
+
+
+def build_gaps(facts: Facts, other: pl.DataFrame) -> pl.DataFrame:
+    """Return the gaps in the order of their starts; times in nanoseconds.
+
+    Args:
+        facts: the linked events of a trace.
+        other: the events of no family, with the profiler's ``overhead``.
+    """
+    gaps = _find_gaps(facts.gpu_ops)
+    gaps = gaps.with_columns(cause=_causes(gaps, facts, other))
+    activity = _host_activity(gaps, facts)
+    return (
+        gaps.join(activity, on="gap", how="left", maintain_order="left")
+        .drop("start_ns")
+        .rename({"gap_start_ns": "start_ns"})
+        .sort("start_ns", "device_label", maintain_order=True)
+    )
+
+
+def _find_gaps(gpu_ops: pl.DataFrame) -> pl.DataFrame:
+    """Return one row a gap, with what ran before it and what ended it.
+
+    As the functions of ``idle`` want it, ``start_ns`` is the start of the work that ended the gap.
+    """
+    placed = gpu_ops.drop_nulls(["start_ns", "dur_ns"])
+    is_latest = (pl.col("end_ns") > _BUSY_UNTIL).fill_null(value=True)
+    latest = pl.when(is_latest).then(pl.int_range(pl.len()))
+    placed = placed.with_columns(
+        dur_ns=pl.col("start_ns") - _BUSY_UNTIL,
+        gap_start_ns=_BUSY_UNTIL,
+        previous=latest.forward_fill().shift(1).over("device_label"),
+    )
+    gaps = placed.filter(pl.col("dur_ns") > 0)
+    before = placed[gaps["previous"]]
+    return gaps.select(
+        *("device", "device_label", "gap_start_ns", "start_ns", "dur_ns"),
+        *("lane", "api_start_ns", "api_end_ns", "region", "forward", "step", "phase"),
+        next_name="short_name",
+        next_op="op",
+        next_source="source",
+        next_stream="stream_label",
+    ).with_columns(
+        gap=pl.int_range(pl.len(), dtype=pl.UInt32),
+        previous_name=before["short_name"],
+        previous_op=before["op"],
+        previous_stream=before["stream_label"],
+        between_forwards=gaps["forward"].is_null() | gaps["forward"].ne_missing(before["forward"]),
+    )
+
+
+def _causes(gaps: pl.DataFrame, facts: Facts, other: pl.DataFrame) -> pl.Series:
+    """Refine the causes of ``gap_cause``; null where the launch is not known."""
+    broad = why_idle(gaps, facts.api_calls, other)
+    nodes = facts.host.nodes
+    loading = nodes.filter(pl.col("name").str.contains(DATA_LOADING))
+    length = pl.col("start_ns") - pl.col("gap_start_ns")
+    call_start = pl.max_horizontal("api_start_ns", "gap_start_ns")
+    in_call = pl.min_horizontal("api_end_ns", "start_ns") - call_start
+    cause = pl.col("broad")
+    return gaps.with_columns(
+        broad=broad,
+        loading=covered_in(gaps, loading, ["lane"]),
+        waiting=covered_in(gaps, facts.api_calls.filter("blocking"), ["lane"]),
+    ).select(
+        cause=pl.when(cause.is_in(["host", "sync"]) & (pl.col("loading") > MOST * length))
+        .then(pl.lit("input"))
+        .when(cause.is_in(["host", "device"]) & (in_call > MOST * length))
+        .then(pl.lit("launch"))
+        .when((cause == "host") & (pl.col("waiting") > MOST * length))
+        .then(pl.lit("sync"))
+        .when((cause == "device") & (pl.col("previous_stream") != pl.col("next_stream")))
+        .then(pl.lit("stream"))
+        .otherwise(cause)
+    )["cause"]
+
+
+def _host_activity(gaps: pl.DataFrame, facts: Facts) -> pl.DataFrame:
+    """Return what the thread that launched the next work did in each gap.
+
+    Returns:
+        One row a gap whose thread is known: ``gap``; ``in_api_ns``, ``in_ops_ns``,
+        ``outside_ops_ns``, which add up to the gap (the last two are null where no ops were
+        recorded); ``op``, ``op_chain``, ``op_ns``; ``api``; ``source``.
+    """
+    pieces = _pieces(gaps.drop_nulls("lane"), facts)
+    in_api, in_op = pl.col("api").is_not_null(), pl.col("op_chain").is_not_null()
+    length = pl.col("length_ns")
+    totals = pieces.group_by("gap").agg(
+        in_api_ns=length.filter(in_api).sum(),
+        in_ops_ns=length.filter(in_op & ~in_api).sum(),
+        outside_ops_ns=length.filter(~in_op & ~in_api).sum(),
+    )
+    if facts.ops.is_empty():
+        unknown = pl.lit(None, dtype=pl.Int64)
+        totals = totals.with_columns(in_ops_ns=unknown, outside_ops_ns=unknown)
+    chains = _longest(pieces.drop_nulls("op_chain"), "op_chain", "op")
+    chains = chains.rename({"length_ns": "op_ns"})
+    apis = _longest(pieces.drop_nulls("api"), "api").drop("length_ns")
+    sources = _longest(pieces.drop_nulls("source"), "source").drop("length_ns")
+    for part in (chains, apis, sources):
+        totals = totals.join(part, on="gap", how="left")
+    return totals
+
+
+def _longest(pieces: pl.DataFrame, key: str, *others: str) -> pl.DataFrame:
+    """Return of each gap the value of ``key`` that filled most of it; the earlier of equals."""
+    return (
+        pieces.group_by("gap", key, maintain_order=True)
+        .agg(pl.col("length_ns").sum(), pl.col(others).first())
+        .sort("gap", "length_ns", descending=[False, True], maintain_order=True)
+        .unique("gap", keep="first", maintain_order=True)
+    )
+
+
+def _pieces(gaps: pl.DataFrame, facts: Facts) -> pl.DataFrame:
+    """Cut each gap where anything begins or ends on its thread; say what runs in each piece.
+
+    Returns:
+        Columns ``gap``, ``length_ns``, ``op``, ``op_chain``, ``api``, ``source``; null where
+        none runs.
+    """
+    calls = _outermost(facts.api_calls)
+    edges = _edges(gaps["lane"], facts.host.nodes, calls, facts.user_frames.nodes)
+    of_devices = [
+        _cut(part, edges) for part in gaps.partition_by("device_label", maintain_order=True)
+    ]
+    points = pl.concat([_cut(gaps.clear(), edges), *of_devices])
+    nodes = facts.host.nodes
+    node = facts.host.forest.innermost_at(points)
+    op_row = nodes["op_row"].gather(node)
+    source = sources_at(points, facts.user_frames)
+    return points.with_columns(
+        op=nodes["name"].gather(op_row),
+        op_chain=nodes["op_chain"].gather(op_row),
+        api=_call_at(points, calls),
+        source=source.zip_with(source.is_not_null(), nodes["source"].gather(op_row)),
+    )
+
+
+def _outermost(calls: pl.DataFrame) -> pl.DataFrame:
+    """Leave out the calls made inside another, such as the driver's inside the runtime's."""
+    earlier = pl.col("end_ns").cum_max().shift(1).over("lane")
+    placed = calls.drop_nulls(["start_ns", "end_ns"]).sort("start_ns", maintain_order=True)
+    return placed.filter((pl.col("start_ns") >= earlier).fill_null(value=True))
+
+
+def _edges(lanes: pl.Series, *frames: pl.DataFrame) -> pl.DataFrame:
+    """Return the moments at which anything begins or ends on these threads, in order."""
+    moments = [
+        frame.select("lane", start_ns=moment)
+        for frame in frames
+        for moment in ("start_ns", "end_ns")
+    ]
+    of_lanes = pl.concat(moments).join(lanes.unique().to_frame(), on="lane", how="semi")
+    return of_lanes.unique().sort("start_ns")
+
+
+def _cut(gaps: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
+    """Return ``gap``, ``lane``, ``start_ns``, ``length_ns`` of the pieces of one device's gaps."""
+    bounds = gaps.select("gap", "lane", start_ns="gap_start_ns", until_ns="start_ns")
+    bounds = bounds.sort("start_ns")
+    inside = edges.join_asof(
+        bounds, on="start_ns", by="lane", strategy="backward", check_sortedness=False
+    ).filter(pl.col("start_ns") < pl.col("until_ns"))
+    points = pl.concat([bounds, inside.select(bounds.columns)]).unique()
+    following = pl.col("start_ns").shift(-1).over("gap")
+    return (
+        points.sort("gap", "start_ns")
+        .with_columns(length_ns=following.fill_null(pl.col("until_ns")) - pl.col("start_ns"))
+        .drop("until_ns")
+    )
+
+
+def _call_at(points: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:
+    """Return the name of the API call that runs at each point on its thread."""
+    found = (
+        points.select("lane", "start_ns")
+        .with_row_index("point")
+        .sort("start_ns")
+        .join_asof(
+            calls.select("lane", "start_ns", "end_ns", "name"),
+            on="start_ns",
+            by="lane",
+            strategy="backward",
+            check_sortedness=False,
+        )
+        .sort("point")
+    )
+    running = pl.when(pl.col("start_ns") < pl.col("end_ns")).then("name")
+    return found.select(running.alias("api"))["api"]

@@ -1,0 +1,158 @@
+"""Traces at a glance: the seeds' table, and what a table of traces must not hide."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analyze.engine.loading import load_rules
+from analyze.engine.run import run_rules
+from analyze.errors import AnalyzeError
+from analyze.report.compare import compare
+from analyze.report.compare_markdown import compare_markdown, escape
+from analyze.report.compare_text import render_compare
+from analyze.tables.build import Trace, load_trace
+from tests.conftest import MakeTrace
+from tests.report.test_golden_text import compare as compare_with_golden
+
+VARIANTS = ("naive", "naive-inplace", "sdpa-math", "sdpa-efficient", "sdpa-flash", "sdpa-cudnn")
+RULES = load_rules(tests=False)
+
+
+def compared(traces: list[Trace], baseline: str | None = None) -> dict[str, Any]:
+    return compare([(trace, run_rules(trace, RULES)) for trace in traces], (), baseline)
+
+
+@pytest.fixture(scope="module")
+def seed_traces(samples: Path) -> list[Trace]:
+    return [load_trace(samples / f"synthetic-{name}.json.gz") for name in VARIANTS]
+
+
+def test_the_seeds_table(seed_traces: list[Trace]) -> None:
+    data = compared(seed_traces, "synthetic-naive-inplace")
+    rows = data["traces"]
+    assert [row["name"] for row in rows] == [f"synthetic-{name}" for name in VARIANTS]
+    assert [row["gpu_ops_per_forward"] for row in rows] == [6, 5, 20, 1, 1, 1]
+    assert [row["copies_per_forward"] for row in rows] == [1, 0, 0, 0, 0, 0]
+    published = [None, 1955.0, 7239.0, 277.9, 146.8, 186.3]
+    for row, average in zip(rows, published, strict=True):
+        assert average is None or row["gpu_busy_us"] == pytest.approx(average, rel=0.01)
+    assert [round(row["cpu_us"]) for row in rows[3:]] == [117, 138, 214]
+    assert data["relative_to"] == {"name": "synthetic-naive-inplace", "time": "gpu_busy_us"}
+    assert rows[1]["relative_time"] == 1
+    assert round(rows[2]["relative_time"], 1) == 3.7
+    paths = [
+        (row["precision_path"]["precision"], row["precision_path"]["tensor_core"]) for row in rows
+    ]
+    assert paths[0] == paths[1] == paths[3] == paths[4] == ("bf16", True)
+    assert paths[2] == ("fp32", False)
+    assert paths[5] == ("unknown", True)
+    flash, cudnn = rows[4]["occupancy"], rows[5]["occupancy"]
+    assert (flash["reported"], flash["recomputed"]) == (13, 12.5)
+    assert (cudnn["reported"], cudnn["recomputed"]) == (0, 12.5)
+    lessons = [(row["lesson"]["code"], row["lesson"]["state"]) for row in rows]
+    assert lessons[0] == ("COPY101", "mismatch")
+    assert lessons[2] == ("ATTN101", "mismatch")
+    assert lessons[4] == ("OCC101", "benign")
+    assert lessons[5] == ("LAUNCH101", "mismatch")
+
+
+def test_the_text_word_for_word(seed_traces: list[Trace], samples: Path) -> None:
+    data = compared(seed_traces, "synthetic-naive-inplace")
+    compare_with_golden(render_compare(data), "synthetic.compare", samples)
+
+
+def test_the_fastest_is_the_baseline(seed_traces: list[Trace]) -> None:
+    data = compared(seed_traces)
+    assert data["relative_to"]["name"] == "synthetic-sdpa-flash"
+    assert min(row["relative_time"] for row in data["traces"]) == 1
+
+
+def test_an_unknown_baseline_names_the_likely_one(seed_traces: list[Trace]) -> None:
+    with pytest.raises(AnalyzeError, match="did you mean 'synthetic-naive-inplace'"):
+        compared(seed_traces, "synthetic-naive-inplac")
+
+
+def test_without_a_gpu_its_columns_are_not_zeros_but_absent(samples: Path) -> None:
+    data = compared(
+        [load_trace(samples / f"cpu-{name}.json.gz") for name in ("naive", "sdpa-flash")]
+    )
+    assert data["traces"][0]["gpu_busy_us"] is None
+    assert data["traces"][0]["precision_path"] is None
+    assert data["relative_to"]["time"] == "cpu_us"
+    text = render_compare(data)
+    assert "relative: CPU time" in text
+    assert "GPU busy " not in text.splitlines()[1]
+    assert "nothing found" in text
+
+
+def capture_folder(folder: Path, samples: Path, **measured: dict[str, Any]) -> list[Trace]:
+    entries = []
+    for name, more in measured.items():
+        (folder / f"{name}.json.gz").write_bytes(
+            (samples / f"synthetic-{name}.json.gz").read_bytes()
+        )
+        entries.append({
+            "name": name, "kind": "variant", "status": "captured", "reason": None,
+            "workload": None, "annotations": ["attn_fwd"], "latency": None, "memory": None,
+            "numerics": None, "traces": [{"file": f"{name}.json.gz"}], **more,
+        })  # fmt: skip
+    text = json.dumps({"schema_version": 1, "captures": entries})
+    (folder / "capture.json").write_text(text)
+    return [load_trace(folder / f"{name}.json.gz") for name in measured]
+
+
+def test_wrong_results_are_never_the_fastest(tmp_path: Path, samples: Path) -> None:
+    wrong: dict[str, Any] = {"numerics": {"ok": False}, "latency": {"median_us": 9.0}}
+    right: dict[str, Any] = {"numerics": {"ok": True}, "memory": {"peak_bytes": 1 << 30}}
+    traces = capture_folder(tmp_path, samples, **{"sdpa-flash": wrong, "sdpa-cudnn": right})
+    data = compared(traces)
+    assert data["relative_to"]["name"] == "sdpa-cudnn"
+    assert data["traces"][0]["relative_time"] < 1
+    text = render_compare(data)
+    assert "WRONG" in text
+    assert "1 GiB" in text
+    assert "9 us" in text
+
+
+def test_equal_file_names_are_told_apart(tmp_path: Path, samples: Path) -> None:
+    traces = []
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / "trace.pt.trace.json.gz"
+        path.write_bytes((samples / "synthetic-sdpa-flash.json.gz").read_bytes())
+        traces.append(load_trace(path))
+    assert [row["name"] for row in compared(traces)["traces"]] == ["one/trace", "other/trace"]
+
+
+def launched(name: str, forward: int, **args: Any) -> list[dict[str, Any]]:
+    """A launch at 0 us, and its kernel."""
+    common = {"ph": "X", "pid": 1, "tid": 1, "ts": 10.0, "dur": 5.0}
+    call = {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "args": {"correlation": forward}}
+    kernel = {"cat": "kernel", "name": name, "args": {"correlation": forward, "device": 0, **args}}
+    return [{**common, **call}, {**common, **kernel, "pid": 0, "tid": 7, "dur": 50.0}]
+
+
+def test_work_outside_of_every_forward_is_unknown_not_zero(make_trace: MakeTrace) -> None:
+    step = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1}
+    op = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1}
+    trace = make_trace([
+        *launched("sgemm", 1),
+        {**step, "ts": 100.0, "dur": 50.0},
+        {**op, "ts": 101.0, "dur": 5.0},
+    ])  # fmt: skip
+    data = compared([trace])
+    assert data["traces"][0]["gpu_ops_per_forward"] is None
+    assert "100 % of the GPU time was launched in no forward" in render_compare(data)
+
+
+def test_markdown_shows_names_as_they_are(make_trace: MakeTrace) -> None:
+    trace = make_trace(launched("evil|name<b>*x*_y_`z`", 1))
+    table = compare_markdown(compared([trace]))
+    lines = table.splitlines()
+    assert "evil\\|name" in table
+    assert "<b>" not in table
+    columns = lines[0].count(" | ")
+    assert all(line.count(" | ") == columns for line in lines[1:3])
+    assert escape("a\nb") == "a b"
