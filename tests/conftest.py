@@ -20,6 +20,9 @@ TRACES_VARIABLE = "KINETOLINT_TRACES"
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
+# Tests read traces themselves, and leave nothing in the user's cache folder.
+os.environ["ANALYZE_CACHE"] = "off"
+
 RunAnalyze = Callable[..., subprocess.CompletedProcess[str]]
 
 

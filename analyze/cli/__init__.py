@@ -6,6 +6,7 @@ import sys
 
 import rich_click as click
 
+from analyze.cli.cache import cache
 from analyze.cli.calls import calls
 from analyze.cli.check import check
 from analyze.cli.columns import columns
@@ -14,6 +15,7 @@ from analyze.cli.default_command import DefaultCommandGroup
 from analyze.cli.diff import diff
 from analyze.cli.explain import explain
 from analyze.cli.gaps import gaps
+from analyze.cli.guess import guess
 from analyze.cli.kernels import kernels
 from analyze.cli.memory import memory
 from analyze.cli.ops import ops
@@ -56,6 +58,7 @@ analyze.add_command(compare)
 analyze.add_command(diff)
 analyze.add_command(columns)
 analyze.add_command(explain)
+analyze.add_command(guess)
 analyze.add_command(kernels)
 analyze.add_command(calls)
 analyze.add_command(ops)
@@ -63,6 +66,7 @@ analyze.add_command(gaps)
 analyze.add_command(memory)
 analyze.add_command(regions)
 analyze.add_command(rules)
+analyze.add_command(cache)
 
 
 def main() -> None:

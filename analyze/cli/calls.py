@@ -61,7 +61,7 @@ def _report(trace: "Trace") -> dict[str, Any]:
     Raises:
         NothingToCheckError: there is no attention in it.
     """
-    from analyze.report.calls_report import calls_report  # noqa: PLC0415
+    from analyze.report.calls import calls_report  # noqa: PLC0415
 
     report = calls_report(trace)
     if not report["groups"] and not report["kernels_outside_calls"]:
@@ -85,7 +85,7 @@ def _render(reports: list[dict[str, Any]], output_format: str, limit: int | None
         from analyze.report.json_writer import to_json  # noqa: PLC0415
 
         return to_json([{**report, "groups": report["groups"][:limit]} for report in reports])
-    from analyze.report.calls_report_text import DEFAULT_LIMIT, render_calls  # noqa: PLC0415
+    from analyze.report.calls_text import DEFAULT_LIMIT, render_calls  # noqa: PLC0415
     from analyze.report.console import wants_color  # noqa: PLC0415
 
     color, shown = wants_color(), limit or DEFAULT_LIMIT

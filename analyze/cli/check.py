@@ -1,12 +1,13 @@
 """``analyze check``: run the rules on traces and print what they found."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import rich_click as click
 from click.exceptions import Exit
 
 from analyze.cli.capture_folders import captures_without_trace
+from analyze.cli.expectations import NO_GUESSES, Guesses, read_guesses
 from analyze.cli.rule_options import LoadedRules, RuleOptions, rule_options
 from analyze.cli.traces import (
     command_names,
@@ -20,7 +21,7 @@ from analyze.cli.traces import (
 from analyze.errors import AnalyzeError, NothingToCheckError
 
 if TYPE_CHECKING:
-    from analyze.engine.result import TraceReport
+    from analyze.engine.result import Level, TraceReport
     from analyze.engine.rule import Rule
     from analyze.engine.selection import Selection
 
@@ -35,6 +36,13 @@ FINDINGS = 1
     type=click.Choice(["info", "warning", "error", "never"]),
     help="Exit with 1 when a finding is at least this severe. Default: error.",
 )
+@click.option(
+    "--expect",
+    "expected",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A guess file, as `analyze guess` writes it, to check beside the rules. Repeatable.",
+)
 @rule_options
 @click.option("-v", "--verbose", is_flag=True, help="All evidence, and what was as guessed.")
 @click.pass_context
@@ -44,7 +52,8 @@ def check(
     output_format: str,
     output: Path | None,
     forward: str | None,
-    fail_on: str | None,
+    fail_on: "Level | Literal['never'] | None",
+    expected: tuple[Path, ...],
     options: RuleOptions,
     verbose: bool,
 ) -> None:
@@ -52,17 +61,20 @@ def check(
     loaded = options.load_sound()
     config = loaded.found.config
     codes = [complain(loaded.invalid)] if loaded.invalid else []
+    guesses = read_guesses(expected, codes)
+    loaded = guesses.beside(loaded)
     rules = _selected(loaded, codes)
-    forward, fail_on = forward or config.forward, fail_on or config.fail_on or "error"
+    forward = forward or config.forward or guesses.forward
+    fail_on = fail_on or config.fail_on or "error"
     reports: list[TraceReport] = []
     for path in find_traces(traces, command_names(ctx), codes, output):
         try:
-            report = check_trace(path, forward, rules, loaded.selection)
+            report = check_trace(path, forward, rules, loaded.selection, guesses)
         except AnalyzeError as error:
             codes.append(complain(error))
             continue
         reports.append(report)
-        codes.append(_verdict(report, fail_on))
+        codes += [_verdict(report, fail_on), *guesses.unanswered(report, rules)]
     _complain_of_stale_ignores(reports, loaded)
     if reports:
         emit(_render(reports, traces, output_format, verbose=verbose), output)
@@ -89,9 +101,13 @@ def _complain_of_stale_ignores(reports: "list[TraceReport]", loaded: LoadedRules
 
 
 def check_trace(
-    path: str, forward: str | None, rules: "list[Rule]", selection: "Selection | None" = None
+    path: str,
+    forward: str | None,
+    rules: "list[Rule]",
+    selection: "Selection | None" = None,
+    guesses: Guesses = NO_GUESSES,
 ) -> "TraceReport":
-    """Read one trace and run rules on it.
+    """Read one trace and run rules on it, those of guesses among them.
 
     Raises:
         TraceError: the file cannot be read as a PyTorch trace.
@@ -100,26 +116,16 @@ def check_trace(
     from analyze.engine.run import run_rules  # noqa: PLC0415
     from analyze.engine.selection import EVERYTHING  # noqa: PLC0415
 
-    return run_rules(load_recorded(path, forward), rules, selection or EVERYTHING)
+    trace = load_recorded(path, forward)
+    return guesses.explained(run_rules(trace, rules, selection or EVERYTHING), trace)
 
 
-def _verdict(report: "TraceReport", fail_on: str) -> int:
-    from analyze.engine.result import LEVELS  # noqa: PLC0415
-
-    if report.errors and not report.checked:
-        return complain(NothingToCheckError(f"{report.trace}: every rule failed"))
-    if not report.checked:
-        return complain(NothingToCheckError(f"{report.trace}: {_why_nothing(report)}"))
+def _verdict(report: "TraceReport", fail_on: "Level | Literal['never']") -> int:
+    if report.why_nothing is not None:
+        return complain(NothingToCheckError(f"{report.trace}: {report.why_nothing}"))
     if fail_on == "never":
         return 0
-    failing = LEVELS[LEVELS.index(fail_on) :]
-    bad = any(finding.gates and finding.severity in failing for finding in report.findings)
-    return FINDINGS if bad else 0
-
-
-def _why_nothing(report: "TraceReport") -> str:
-    reasons = list(dict.fromkeys(rule.reason for rule in report.not_applicable))
-    return f"nothing could be checked: {'; '.join(reasons)}"
+    return FINDINGS if report.failing(fail_on) else 0
 
 
 def _render(

@@ -8,6 +8,7 @@ import rich_click as click
 from analyze.cli.capture_folders import captures_without_trace
 from analyze.cli.rule_options import LoadedRules, RuleOptions, rule_options
 from analyze.cli.traces import (
+    cache_option,
     command_names,
     complain,
     emit,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 @format_option("text", "markdown", "json")
 @output_option
 @forward_option
+@cache_option
 @click.option(
     "--baseline",
     metavar="NAME",

@@ -9,6 +9,7 @@ from analyze.cli.compare import load_and_check
 from analyze.cli.rule_options import RuleOptions, rule_options
 from analyze.cli.traces import (
     STANDARD_INPUT,
+    cache_option,
     complain,
     emit,
     format_option,
@@ -27,6 +28,7 @@ _GATE_CODES = {"passed": 0, "failed": 1, "unanswered": 2}
 @format_option("text", "markdown", "json")
 @output_option
 @forward_option
+@cache_option
 @click.option(
     "--fail-if",
     "conditions",
@@ -61,9 +63,9 @@ def diff(
     copies, synchronising calls and ops by their op chain; findings by fingerprint.
 
     A --fail-if condition is written in the language of rules. A name is AFTER's amount, before.NAME
-    is BEFORE's, plain `before` is BEFORE's of the one amount in the condition: gpu_time, cpu_time,
-    latency (microseconds; ms(1) is 1000), gpu_ops, kernels, copies, launches, syncs, peak_memory
-    (bytes, as GiB(1)), findings.
+    is BEFORE's, plain `before` is BEFORE's of the one amount in the condition: gpu_time, gpu_idle,
+    gpu_span, cpu_time, latency (microseconds; ms(1) is 1000), gpu_ops, kernels, copies, launches,
+    syncs, peak_memory (bytes, as GiB(1)), findings.
 
     Exit codes: 0 no condition holds, 1 one does, 2 usage error, nothing recorded or an amount in a
     condition unknown, 3 a trace is missing, unreadable or of another kind, 4 rules are invalid.

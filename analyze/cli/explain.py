@@ -7,7 +7,13 @@ import rich_click as click
 
 from analyze.cli.rule_options import rules_option, set_option
 from analyze.cli.rules.choosing import load_all
-from analyze.cli.traces import find_traces, format_option, forward_option, load_recorded
+from analyze.cli.traces import (
+    cache_option,
+    find_traces,
+    format_option,
+    forward_option,
+    load_recorded,
+)
 
 if TYPE_CHECKING:
     from analyze.engine.explain import Explanation, Funnel
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
 @click.argument("trace", required=False)
 @rules_option
 @forward_option
+@cache_option
 @set_option
 @format_option("text", "json")
 @click.pass_context

@@ -22,6 +22,17 @@ if TYPE_CHECKING:
 
 _TABLE = "gaps"
 _SHOWN = 5
+_LONGEST_US = 1e15
+"""About 32 years: any trace is shorter."""
+
+
+def _check_length(ctx: click.Context, param: click.Parameter, value: float) -> float:
+    """Return a length in microseconds; also of "nan" no comparison holds."""
+    if not 0 <= value <= _LONGEST_US:
+        raise click.BadParameter(
+            f"{value:g} is not in the range 0<=x<={_LONGEST_US:g}", ctx=ctx, param=param
+        )
+    return value
 
 
 @click.command()
@@ -30,7 +41,8 @@ _SHOWN = 5
 @click.option("--device", type=int, metavar="N", help="Only this device ordinal.")
 @click.option(
     "--min-us",
-    type=click.FloatRange(min=0),
+    type=float,
+    callback=_check_length,
     default=0.0,
     metavar="US",
     help="Leave shorter gaps out of the causes and the list; busy and idle time keep them.",

@@ -78,7 +78,7 @@ def _report(trace: "Trace", where: str | None, sort: str) -> dict[str, Any]:
     Raises:
         NothingToCheckError: no kernel was recorded in it.
     """
-    from analyze.report.kernels_report import kernels_report  # noqa: PLC0415
+    from analyze.report.kernels import kernels_report  # noqa: PLC0415
     from analyze.tables.catalogue import Need  # noqa: PLC0415
 
     if trace.table(_TABLE).is_empty():
@@ -98,7 +98,7 @@ def _render(
 
         return to_json([{**report, "names": report["names"][:limit]} for report in reports])
     from analyze.report.console import wants_color  # noqa: PLC0415
-    from analyze.report.kernels_report_text import DEFAULT_LIMIT, render_kernels  # noqa: PLC0415
+    from analyze.report.kernels_text import DEFAULT_LIMIT, render_kernels  # noqa: PLC0415
 
     color, shown = wants_color(), limit or DEFAULT_LIMIT
     return "\n".join(

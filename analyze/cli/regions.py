@@ -1,7 +1,7 @@
 """``analyze regions``: what each ``record_function`` annotation cost, and what it launched."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
@@ -16,6 +16,10 @@ from analyze.cli.traces import (
 )
 from analyze.cli.where_option import check_where, rows_where, where_option
 from analyze.errors import AnalyzeError
+
+if TYPE_CHECKING:
+    from analyze.report.ops import Condition
+    from analyze.tables.build import Trace
 
 TEXT_LIMIT = 20
 """Names that the text shows when no ``--limit`` is given; JSON has them all then."""
@@ -52,7 +56,7 @@ def regions(
     apart. The last lines of the report show it on the trace at hand: how much work outlasted its
     region, and what attribution by time would get wrong.
     """
-    from analyze.report.regions_report import report_regions  # noqa: PLC0415
+    from analyze.report.regions import report_regions  # noqa: PLC0415
 
     check_where(where, "regions")
     shown = limit or (TEXT_LIMIT if output_format == "text" else None)
@@ -61,13 +65,20 @@ def regions(
     for path in find_traces(traces, command_names(ctx), codes, output):
         try:
             trace = load_recorded(path, forward)
-            kept = None if where is None else rows_where(trace, "regions", where).kept
-            results.append(report_regions(trace, kept=kept, limit=shown, each=each))
+            chosen = None if where is None else _condition(trace, where)
+            results.append(report_regions(trace, where=chosen, limit=shown, each=each))
         except AnalyzeError as error:
             codes.append(complain(error))
     if results:
         emit(_render(results, output_format), output)
     ctx.exit(worst_exit_code(codes))
+
+
+def _condition(trace: "Trace", where: str) -> "Condition":
+    from analyze.report.ops import Condition  # noqa: PLC0415
+
+    found = rows_where(trace, "regions", where)
+    return Condition(where, found.kept, found.undecided)
 
 
 def _render(results: list[dict[str, Any]], output_format: str) -> str:
@@ -76,6 +87,6 @@ def _render(results: list[dict[str, Any]], output_format: str) -> str:
 
         return to_json(results)
     from analyze.report.console import wants_color  # noqa: PLC0415
-    from analyze.report.regions_report_text import render_regions  # noqa: PLC0415
+    from analyze.report.regions_text import render_regions  # noqa: PLC0415
 
     return "\n".join(render_regions(data, color=wants_color()) for data in results)

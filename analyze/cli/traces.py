@@ -19,6 +19,7 @@ from analyze.cli.capture_folders import (
 from analyze.errors import AnalyzeError, RuleError, TraceError
 
 if TYPE_CHECKING:
+    from analyze.cache.reading import CacheMode
     from analyze.tables.build import Trace
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -43,6 +44,26 @@ def format_option(*formats: str) -> Callable[[Command], Command]:
     )
 
 
+CACHE_MODE = "analyze.cache"
+"""Where a command's context keeps the value of ``--cache`` for :func:`load`."""
+
+
+def _keep_cache_mode(ctx: click.Context, _: click.Parameter, mode: str) -> None:
+    ctx.meta[CACHE_MODE] = mode
+
+
+cache_option = click.option(
+    "--cache",
+    type=click.Choice(["auto", "off", "refresh"]),
+    default="auto",
+    show_default=True,
+    envvar="ANALYZE_CACHE",
+    show_envvar=True,
+    expose_value=False,
+    callback=_keep_cache_mode,
+    help="Read large traces faster the second time, from a copy in the user's cache folder."
+    " `analyze cache` shows and empties it; refresh writes it anew.",
+)
 forward_option = click.option(
     "--forward",
     metavar="NAME",
@@ -60,7 +81,7 @@ output_option = click.option(
 def trace_arguments(command: Command) -> Command:
     """Add the arguments that every command over traces takes."""
     command = format_option("text", "json")(command)
-    command = output_option(forward_option(command))
+    command = output_option(forward_option(cache_option(command)))
     return click.argument("traces", metavar="TRACE...", nargs=-1, required=True)(command)
 
 
@@ -173,8 +194,16 @@ def load(path: str, forward: str | None) -> "Trace":
     """
     from analyze.tables.build import load_trace  # noqa: PLC0415
 
+    cache = _cache_mode()
     with reading(path) as progress:
-        return load_trace(path, forward=forward, progress=progress)
+        return load_trace(path, forward=forward, progress=progress, cache=cache)
+
+
+def _cache_mode() -> "CacheMode":
+    """Return the value of ``--cache``; outside a command nothing is cached."""
+    ctx = click.get_current_context(silent=True)
+    mode: CacheMode = ctx.meta.get(CACHE_MODE, "off") if ctx else "off"
+    return mode
 
 
 def load_recorded(path: str, forward: str | None) -> "Trace":

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import polars as pl
+
 from analyze.diff.noise import LEAST_CHANGE, Amount, State, amount, judge
 from analyze.engine.result import TraceReport
 from analyze.tables.build import Trace
@@ -42,6 +44,8 @@ class Quantity:
 
 QUANTITIES: tuple[Quantity, ...] = (
     Quantity("gpu_time", "us", "GPU busy time of a forward: union of the work launched in it"),
+    Quantity("gpu_idle", "us", "first start to last end of that work, less its busy time"),
+    Quantity("gpu_span", "us", "first start to last end of that work, on each device, added up"),
     Quantity("cpu_time", "us", "duration of a forward on the CPU"),
     Quantity("gpu_ops", "", "kernels, copies and sets launched in a forward"),
     Quantity("kernels", "", "kernels launched in a forward"),
@@ -56,6 +60,8 @@ QUANTITIES: tuple[Quantity, ...] = (
 
 _GPU_COLUMNS = {
     "gpu_time": "gpu_busy_ns",
+    "gpu_idle": "gpu_idle_ns",
+    "gpu_span": "gpu_span_ns",
     "gpu_ops": "gpu_ops",
     "kernels": "kernels",
     "copies": "copies",
@@ -96,7 +102,9 @@ def _gpu_amount(trace: Trace, column: str) -> Known:
 
 
 def _of_forwards(trace: Trace, column: str) -> Known:
-    values = trace.forwards[column].drop_nulls().to_list()
+    idle = pl.col("gpu_span_ns") - pl.col("gpu_busy_ns")
+    forwards = trace.forwards.with_columns(gpu_idle_ns=idle)
+    values = forwards[column].drop_nulls().to_list()
     if not values:
         return Known(None, _NO_FORWARD)
     scale = 1000 if column.endswith("_ns") else 1

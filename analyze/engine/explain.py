@@ -21,7 +21,7 @@ from analyze.engine.reporting import Reporter, spell
 from analyze.engine.result import Finding
 from analyze.engine.rule import Rule
 from analyze.engine.run import run_rule
-from analyze.engine.templates import Field
+from analyze.engine.templates import FORMATS
 from analyze.engine.values import Value
 from analyze.engine.wording import in_words, steps
 from analyze.engine.yaml_file import Document, KeyPath
@@ -404,8 +404,8 @@ class _Explaining:
 
 def _formats_of(program: Program) -> dict[str, str]:
     """Return how the message of a rule writes its measures."""
-    fields = (part for part in program.message.parts if isinstance(part, Field))
-    return {field.name: field.format for field in fields if field.format}
+    fields = program.message.fields
+    return {field.name: field.format for field in fields if field.format in FORMATS}
 
 
 def _failing_first(group: MeasuredGroup) -> tuple[int, int]:

@@ -189,6 +189,21 @@ class TraceReport:
         found = {finding.code for finding in self.findings}
         return len(found | {c.code for c in self.passed} | {c.code for c in self.ignored})
 
+    @property
+    def why_nothing(self) -> str | None:
+        """Why no rule came to a verdict; None where one did."""
+        if self.checked:
+            return None
+        if self.errors:
+            return "every rule failed"
+        reasons = list(dict.fromkeys(rule.reason for rule in self.not_applicable))
+        return f"nothing could be checked: {'; '.join(reasons)}"
+
+    def failing(self, level: Level) -> tuple[Finding, ...]:
+        """Return the findings that make a check fail at ``level`` or above."""
+        levels = LEVELS[LEVELS.index(level) :]
+        return tuple(f for f in self.findings if f.gates and f.severity in levels)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain JSON data, ``schema_version`` first."""
         data = asdict(self)

@@ -72,7 +72,8 @@ def compare(
 def glance(report: TraceReport) -> Row:
     """Return what the report of a trace says at a glance.
 
-    GPU amounts are null where no GPU work was recorded.
+    GPU amounts are null where no GPU work was recorded; ``why_nothing`` says why no rule came to a
+    verdict, null where one did.
     """
     coverage, median = report.coverage, report.coverage["forward_median"]
     notes: Mapping[str, Any] = coverage["capture"] or {}
@@ -96,14 +97,15 @@ def glance(report: TraceReport) -> Row:
         "peak_bytes": notes.get("peak_bytes"),
         "numerics_ok": notes.get("numerics_ok"),
         "findings": list(dict.fromkeys(codes)),
+        "why_nothing": report.why_nothing,
     }
 
 
 def _gpu_outside_forwards(trace: Trace) -> Row:
-    """Return how much GPU time is in no forward; where all of it is, amounts are unknown, not 0."""
-    outside = share_outside_forwards(trace)
-    unknown = dict.fromkeys(_GPU_AMOUNTS) if outside == 1 else {}
-    return {"gpu_time_share_outside_forwards": outside, **unknown}
+    """Return how much GPU time is in no forward; where all work is, amounts are unknown, not 0."""
+    forwards = trace.facts.gpu_ops["forward"]
+    unknown = dict.fromkeys(_GPU_AMOUNTS) if forwards.null_count() == len(forwards) else {}
+    return {"gpu_time_share_outside_forwards": share_outside_forwards(trace), **unknown}
 
 
 def _unique_names(reports: Sequence[TraceReport]) -> list[str]:

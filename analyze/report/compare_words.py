@@ -5,7 +5,7 @@ from typing import Any
 
 from analyze.diff.comparability import is_same_unit, outside_sentences
 from analyze.tables.captured import SHAPE_COLUMNS
-from analyze.words import duration, percentage, printable, share, size
+from analyze.words import UNKNOWN, duration, percentage, printable, share, size
 
 Data = Mapping[str, Any]
 Cell = Callable[[Data], str]
@@ -40,6 +40,10 @@ def times_word(value: float) -> str:
     return f"{value:.3g}x" if value < _MANY else f"{value:,.0f}x"
 
 
+def _no_findings(row: Data) -> str:
+    return "none" if row["why_nothing"] is None else UNKNOWN
+
+
 NUMBERS: Mapping[str, Cell] = {
     **{name.replace("_", " "): _column(name, str) for name in SHAPE_COLUMNS},
     "latency": _column("latency_us", duration),
@@ -51,7 +55,7 @@ NUMBERS: Mapping[str, Cell] = {
     "CPU": _column("cpu_us", duration),
     "peak memory": _column("peak_bytes", size),
     "numerics": _column("numerics_ok", lambda ok: "ok" if ok else "WRONG"),
-    "findings": lambda row: " ".join(row["findings"]) or "none",
+    "findings": lambda row: " ".join(row["findings"]) or _no_findings(row),
 }
 """What a row says in numbers, by heading."""
 
@@ -140,7 +144,7 @@ def lesson(row: Data) -> str:
     """Word the one lesson of a trace: its top finding."""
     found = row["lesson"]
     if found is None:
-        return "nothing found"
+        return "nothing found" if row["why_nothing"] is None else "nothing could be checked"
     words = f"{found['code']} {found['title']}: {found['message']}"
     if found["state"] == "benign":
         words = f"nothing found; benign: {words}; {found['because']}"

@@ -14,6 +14,8 @@ def coverage_lines(coverage: Data, quality: Data) -> Iterator[tuple[str, str]]:
     yield "device", _device(coverage)
     yield "events", _events(quality)
     yield "GPU work", _gpu_work(coverage)
+    if coverage["gpu_ops"]:
+        yield "GPU time", _gpu_time(coverage)
     yield "recorded", _recorded(coverage)
     yield "forward", _forward(coverage)
     if coverage["capture"] is not None:
@@ -50,6 +52,19 @@ def _gpu_work(coverage: Data) -> str:
     return sentence
 
 
+def _gpu_time(coverage: Data) -> str:
+    busy, span = coverage["gpu_busy_us"], coverage["gpu_span_us"]
+    part = share(busy / span) if span else "unknown"
+    return f"{duration(busy)} busy of {duration(span)} from first to last work ({part})"
+
+
+def _whole_trace(annotations: list[str]) -> str:
+    if not annotations:
+        return "the whole trace (no annotation, no ProfilerStep)"
+    names = ", ".join(printable(name) for name in annotations)
+    return f"the whole trace (no ProfilerStep); --forward NAME takes an annotation: {names}"
+
+
 def _recorded(coverage: Data) -> str:
     parts = [name for name, there in coverage["recorded"].items() if there]
     missing = [name for name, there in coverage["recorded"].items() if not there]
@@ -64,7 +79,7 @@ def _recorded(coverage: Data) -> str:
 def _forward(coverage: Data) -> str:
     match coverage["forward_is"]:
         case "trace":
-            return "the whole trace (no annotation, no ProfilerStep)"
+            return _whole_trace(coverage["annotations"])
         case "ProfilerStep":
             return f"a ProfilerStep ({counted(coverage['steps'], 'step')})"
         case name:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from statistics import median
 from typing import Any
 
 from analyze.diff.alignment import Pair, align_calls, align_kernels, align_ops
@@ -28,6 +29,7 @@ SECTIONS = ("copies", "kernels", "syncs", "ops_gpu", "ops_cpu")
 
 _MOST_NAMES = 5
 _TIME_STATES = {"more": "slower", "less": "faster"}
+_IDLE_STATES = {"more": "longer", "less": "shorter"}
 _COUNT_STATES = {"more": "more", "less": "fewer"}
 
 Row = dict[str, Any]
@@ -40,6 +42,8 @@ def diff(before: Side, after: Side, gates: Sequence[Gate] = ()) -> Row:
     Times are float microseconds, sizes bytes, null is unknown. Work is aligned: kernels by name
     without tile sizes, else by op and family; copies, synchronising calls and ops by op chain. A
     time is ``slower`` or ``faster`` only by more than its noise, see :mod:`analyze.diff.noise`.
+    Work takes its time in ``in_forwards`` forwards; where those are fewer than half, its median is
+    0, and ``time_where_it_occurs_us`` is the median of these forwards only.
 
     Args:
         before: a trace and what the rules found in it.
@@ -56,6 +60,7 @@ def diff(before: Side, after: Side, gates: Sequence[Gate] = ()) -> Row:
         "before": _side(*before),
         "after": _side(*after),
         "warnings": differences(before[0], after[0]),
+        "identical": _is_identical(summary, sections, found),
         "noise_judged": any(_forwards(side[0]) > 1 for side in (before, after)),
         "changed": _is_changed(summary, sections, found),
         "summary": summary,
@@ -85,6 +90,16 @@ def _is_changed(summary: Sequence[Row], sections: Mapping[str, Sequence[Row]], f
     return any(is_changed(row) for row in rows) or any(found[name] for name in lists)
 
 
+def _is_identical(
+    summary: Sequence[Row], sections: Mapping[str, Sequence[Row]], found: Row
+) -> bool:
+    """Whether all amounts are equal, however small a difference is."""
+    moved = any(row["change"] for row in summary) or any(
+        row["change_us"] for rows in sections.values() for row in rows
+    )
+    return not moved and not _is_changed(summary, sections, found)
+
+
 def is_changed(row: Row) -> bool:
     """Whether a row of the summary or of a section says that something changed."""
     return row["state"] not in (None, "unchanged") or row.get("kernel") is not None
@@ -99,6 +114,8 @@ def _quantity(quantity: Quantity, before: Mapping[str, Known], after: Mapping[st
     one, other = ours.amount, theirs.amount
     state = state_of(quantity, ours, theirs)
     words = _TIME_STATES if quantity.unit == "us" else _COUNT_STATES
+    if quantity.name == "gpu_idle":
+        words = _IDLE_STATES
     change = None if one is None or other is None else _rounded(other.median - one.median)
     return {
         "name": quantity.name,
@@ -217,14 +234,24 @@ def _work(groups: Sequence[Group], amounts: Amounts | None) -> Row | None:
         return None
     costliest = sorted(groups, key=lambda group: (-sum(group.time_ns.values()), group.name))
     count, time = amounts
+    occurs = _forwards_with(group.time_ns for group in groups)
+    occurs = occurs or _forwards_with(group.count for group in groups)
+    totals = [sum(group.time_ns.get(index, 0) for group in groups) / 1000 for index in occurs]
     return {
         "names": _distinct(group.name for group in costliest),
         "op_chains": _distinct(group.chain for group in costliest if group.chain is not None),
         "count": _rounded(count.median),
         "time_us": _rounded(time.median),
+        "in_forwards": len(occurs),
+        "time_where_it_occurs_us": _rounded(median(totals)) if totals else None,
         "spread_us": _rounded(time.spread),
         "inside": sum(group.inside for group in groups),
     }
+
+
+def _forwards_with(amounts: Iterable[Mapping[int, int]]) -> set[int]:
+    """Return the forwards in which any of the amounts is not 0."""
+    return {forward for amount in amounts for forward, value in amount.items() if value}
 
 
 def _distinct(names: Iterable[str]) -> list[str]:

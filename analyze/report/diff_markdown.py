@@ -34,7 +34,7 @@ def _blocks(data: Data, limit: int) -> Iterator[str]:
     for section in words.shown_sections(data):
         yield f"### {words.SECTION_TITLES[section]}\n"
         rows = words.changed_rows(data, section)[:limit]
-        yield markdown_table(words.ROW_COLUMNS, map(words.row_cells, rows))
+        yield markdown_table(words.ROW_COLUMNS, (words.row_cells(data, row) for row in rows))
         rest = words.left_out(data, section, limit)
         if rest:
             yield f"{escape(rest)}\n"

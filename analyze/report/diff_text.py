@@ -65,7 +65,7 @@ def _print_section(console: Console, data: Data, section: str, limit: int) -> No
     for column in table.columns[:-1]:
         column.no_wrap = True
     for row in words.changed_rows(data, section)[:limit]:
-        table.add_row(*map(Text, words.row_cells(row)))
+        table.add_row(*map(Text, words.row_cells(data, row)))
     console.print(table)
     rest = words.left_out(data, section, limit)
     if rest:

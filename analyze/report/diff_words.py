@@ -6,16 +6,19 @@ from typing import Any
 from analyze.report.compare_words import count_word
 from analyze.report.diff import SECTIONS, is_changed
 from analyze.tables.host import CHAIN_SEPARATOR, ELLIPSIS
-from analyze.words import counted, duration, printable, share, size
+from analyze.words import counted, duration, printable, size, whole
 
 Data = Mapping[str, Any]
 NOTHING = "-"
+_SMALL = 0.01
 _MOST_OPS = 4
 """Ops of a chain that are shown whole."""
 UNCHANGED = "unchanged"
 
 QUANTITY_LABELS = {
     "gpu_time": "GPU busy time",
+    "gpu_idle": "GPU idle time",
+    "gpu_span": "GPU first to last",
     "cpu_time": "CPU time",
     "gpu_ops": "GPU ops",
     "kernels": "kernels",
@@ -52,9 +55,12 @@ def side_sentence(side: Data) -> str:
 
 def verdict(data: Data) -> str:
     """Say in a sentence whether anything changed, and how well that is known."""
+    if data["identical"]:
+        return "Nothing changed"
     if not data["noise_judged"]:
         doubt = "each trace has one forward, so that noise cannot be judged"
-        return f"{'Changes may be noise' if data['changed'] else 'Nothing changed'}: {doubt}"
+        known = "Changes may be noise" if data["changed"] else "Nothing changed by 1 % or more"
+        return f"{known}: {doubt}"
     return "" if data["changed"] else "Nothing changed beyond the noise of the forwards"
 
 
@@ -80,14 +86,25 @@ def _change(row: Data) -> str:
         return f"{'+' if row['change'] > 0 else '-'}{count_word(abs(row['change']))}"
     if row["change_share"] is None:
         return NOTHING
-    return f"{'+' if row['change'] > 0 else '-'}{share(abs(row['change_share']))}"
+    return _relative(row["change_share"])
+
+
+def _relative(change: float) -> str:
+    """Word a change as a share of what was before; the sign is for numbers only."""
+    size = abs(change)
+    if size < _SMALL:
+        return "less than 1 %"
+    if -1 < change < _SMALL - 1:
+        return "more than 99 %"
+    return f"{'+' if change > 0 else '-'}{whole(size * 100)} %"
 
 
 def _state(row: Data) -> str:
     if row["state"] is None:
         return row["unknown_before"] or row["unknown_after"] or ""
     if row["state"] == UNCHANGED and row["change"]:
-        return "within noise"
+        is_judged = row["before_spread"] is not None or row["after_spread"] is not None
+        return "within noise" if is_judged else "noise unknown"
     return str(row["state"])
 
 
@@ -100,17 +117,46 @@ def _makes_headline(section: str, row: Data) -> bool:
     return section in ("copies", "syncs") and row["state"] in ("new", "gone")
 
 
-def row_cells(row: Data) -> tuple[str, str, str, str, str, str]:
+def row_cells(data: Data, row: Data) -> tuple[str, str, str, str, str, str]:
     """Return the cells of aligned work."""
     before, after = row["before"], row["after"]
     return (
         row["state"] if row["state"] != UNCHANGED else "same time",
         _counts(before, after),
-        duration(before["time_us"]) if before else NOTHING,
-        duration(after["time_us"]) if after else NOTHING,
-        _signed(row["change_us"]),
-        work_name(row),
+        _time(before),
+        _time(after),
+        _change_of_work(row),
+        ", ".join([work_name(row), *_occurrences(data, row)]),
     )
+
+
+def _change_of_work(row: Data) -> str:
+    is_hidden = not row["change_us"] and (_is_rare(row["before"]) or _is_rare(row["after"]))
+    return NOTHING if is_hidden else _signed(row["change_us"])
+
+
+def _time(side: Data | None) -> str:
+    return NOTHING if side is None or _is_rare(side) else duration(side["time_us"])
+
+
+def _is_rare(side: Data | None) -> bool:
+    """Whether work takes its time in so few forwards that the median is 0."""
+    if side is None or side["time_us"]:
+        return False
+    return not side["count"] or bool(side["time_where_it_occurs_us"])
+
+
+def _occurrences(data: Data, row: Data) -> Iterator[str]:
+    """Yield in how many forwards rare work occurs, and its time there."""
+    for key in ("before", "after"):
+        if _is_rare(row[key]):
+            words = _occurrence(data, key, row[key])
+            yield words if row["state"] in ("new", "gone") else f"{key} {words}"
+
+
+def _occurrence(data: Data, key: str, side: Data) -> str:
+    forwards = counted(data[key]["forwards"], "forward")
+    return f"in {side['in_forwards']:,} of {forwards}, {duration(side['time_where_it_occurs_us'])}"
 
 
 def _signed(microseconds: float) -> str:
@@ -118,6 +164,8 @@ def _signed(microseconds: float) -> str:
 
 
 def _counts(before: Data | None, after: Data | None) -> str:
+    if not any(side and side["count"] for side in (before, after)):
+        return NOTHING
     counts = [count_word(side["count"]) if side else "0" for side in (before, after)]
     return counts[0] if counts[0] == counts[1] else f"{counts[0]} -> {counts[1]}"
 
@@ -175,12 +223,13 @@ def headlines(data: Data, limit: int) -> Iterator[str]:
     """Yield a sentence for each copy, set and synchronising call that is new or gone."""
     rows = [row for section in SECTIONS for row in data[section] if _makes_headline(section, row)]
     for row in rows[:limit]:
-        side = row["before"] or row["after"]
+        key = "before" if row["before"] else "after"
+        side = row[key]
         chain = _chain(side)
-        yield (
-            f"{row['state']}: {count_word(side['count'])} {_name(side)} per forward,"
-            f" {duration(side['time_us'])}{f', in {chain}' if chain else ''}"
-        )
+        work = f"{count_word(side['count'])} {_name(side)} per forward, {duration(side['time_us'])}"
+        if _is_rare(side):
+            work = f"{_name(side)} {_occurrence(data, key, side)}"
+        yield f"{row['state']}: {work}{f', in {chain}' if chain else ''}"
     if len(rows) > limit:
         yield f"and {len(rows) - limit:,} more copies, sets and synchronising calls new or gone"
 

@@ -37,6 +37,8 @@ def describe_gaps(
 ) -> dict[str, Any]:
     """Return busy and idle time, idle time by cause, and the longest gaps, as plain data.
 
+    ``all_gaps`` counts those of the devices shown, ``gaps`` those that the options keep.
+
     Args:
         trace: a trace with GPU work.
         limit: how many of the longest gaps to list; None for all.
@@ -52,15 +54,17 @@ def describe_gaps(
         gaps = gaps.filter(pl.col("device") == device)
     gaps = gaps.filter(pl.col("dur_ns") >= round(min_us * 1000))
     longest = gaps.sort("dur_ns", descending=True, maintain_order=True)
-    shown = longest if limit is None else longest.head(limit)
+    shown = longest if limit is None else longest.head(min(limit, longest.height))
+    devices = _devices(gpu_ops, trace.gaps)
     return {
         "schema_version": SCHEMA_VERSION,
         "trace": trace.name,
         "coverage": coverage(trace),
         "quality": quality(trace),
-        "devices": _devices(gpu_ops, trace.gaps),
+        "devices": devices,
         "timeline": _timeline(gpu_ops),
         "min_us": min_us,
+        "all_gaps": sum(row["gaps"] for row in devices),
         "gaps": gaps.height,
         "gap_time_us": microseconds(gaps["dur_ns"].sum()),
         "causes": _causes(gaps),

@@ -84,7 +84,10 @@ def _block(busy: float) -> str:
 
 def _print_causes(console: Console, data: Mapping[str, Any]) -> None:
     if not data["gaps"]:
-        console.print(Text("\nNo gaps"))
+        every = data["all_gaps"]
+        words = f"Idle time by cause: none of {counted(every, 'gap')}" if every else "No gaps"
+        console.print(Text(f"\n{words}", style="bold" if every else ""))
+        print_pairs(console, _conditions(data))
         return
     title = f"\nIdle time by cause: {counted(data['gaps'], 'gap')}, {duration(data['gap_time_us'])}"
     table = plain_table(title, "cause", "gaps", "time", "share", "median", "longest")
@@ -103,11 +106,15 @@ def _print_causes(console: Console, data: Mapping[str, Any]) -> None:
     print_pairs(console, _totals(data))
 
 
-def _totals(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _conditions(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if data["min_us"]:
         yield "gaps", f"of at least {duration(data['min_us'])}"
     if "where" in data:
         yield "where", _selection(data["where"])
+
+
+def _totals(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield from _conditions(data)
     between = sum(row["between_forwards_us"] for row in data["causes"])
     if between and data["coverage"]["forward_is"] != "trace":
         part = share(between / data["gap_time_us"])

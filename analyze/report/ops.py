@@ -60,11 +60,11 @@ _TOTALS = ("cpu_ns", "device_ns")
 
 @dataclass(frozen=True)
 class Condition:
-    """Which ops to count.
+    """Which rows of a table to count.
 
     Attributes:
         text: the expression, as given.
-        holds: whether it is known to hold, per row of the table ``ops``.
+        holds: whether it is known to hold, per row of the table.
         undecided: rows of which that cannot be told.
     """
 
@@ -145,6 +145,7 @@ def average_ops(trace: Trace, query: Query = _BY_NAME) -> dict[str, Any]:
         total_device += 0 if outside is None else _sum(outside["dur_ns"])
     column = query.sort or ("self_cpu_us" if total_device is None else "self_device_us")
     groups = _sorted(_grouped(rows, query.group_by, total_cpu, total_device), column)
+    shown = min(query.limit or groups.height, groups.height)
     return {
         "schema_version": SCHEMA_VERSION,
         "trace": trace.name,
@@ -162,7 +163,7 @@ def average_ops(trace: Trace, query: Query = _BY_NAME) -> dict[str, Any]:
         "launched_by_no_row": None if outside is None else _amounts(outside),
         "notes": _notes(trace, rows, query),
         "group_count": groups.height,
-        "groups": [_rounded(row) for row in groups.head(query.limit or groups.height).to_dicts()],
+        "groups": [_rounded(row) for row in groups.head(shown).to_dicts()],
     }
 
 

@@ -9,7 +9,8 @@ import polars as pl
 
 from analyze.tables.build import Trace
 from analyze.tables.host import STEP_PREFIX
-from analyze.tables.nesting import nest
+from analyze.tables.intervals import covered_ns
+from analyze.tables.nesting import ROUNDING_NS, nest
 
 OP, ANNOTATION, RUNTIME = "op", "annotation", "runtime"
 
@@ -24,15 +25,15 @@ def host_rows(trace: Trace) -> pl.DataFrame:
 
     Returns:
         ``kind`` (op, annotation, runtime), ``name``, ``cpu_ns`` (duration), ``self_cpu_ns``
-        (without the rows inside it), ``device_ns`` (GPU work launched inside it, summed),
-        ``self_device_ns`` (of that, what it launched itself: an op what no op inside it did, an
-        annotation what no op did; null where no GPU work was recorded), and the columns ``shapes``,
-        ``source``, ``module``, ``phase``, ``region``, ``step`` of table ``ops``. The ops come
-        first, in the order of that table.
+        (without what the rows inside it cover), ``device_ns`` (GPU work launched inside it,
+        summed), ``self_device_ns`` (of that, what it launched itself: an op what no op inside it
+        did, an annotation what no op did; null where no GPU work was recorded), and the columns
+        ``shapes``, ``source``, ``module``, ``phase``, ``region``, ``step`` of table ``ops``. The
+        ops come first, in the order of that table.
     """
     calls = _runtime_calls(trace)
-    of_calls = _time_of_calls(trace, calls)
-    rows = pl.concat([_ops(trace, of_calls), _annotations(trace, of_calls), _runtime(calls)])
+    inside = _time_of_rows_inside(trace, calls)
+    rows = pl.concat([_ops(trace, inside), _annotations(trace, inside), _runtime(calls)])
     recorded = trace.facts.gpu_ops.height > 0
     return rows.with_columns(
         pl.when(recorded).then(pl.col("self_device_ns", "device_ns")),
@@ -47,20 +48,20 @@ def as_one_step(column: str) -> pl.Expr:
     return pl.when(is_step).then(pl.lit(EVERY_STEP)).otherwise(column).alias(column)
 
 
-def _ops(trace: Trace, of_calls: pl.DataFrame) -> pl.DataFrame:
+def _ops(trace: Trace, inside: pl.DataFrame) -> pl.DataFrame:
     ops = trace.facts.ops.join(
-        of_calls, left_on="op_row", right_on="node", how="left", maintain_order="left"
+        inside, left_on="op_row", right_on="node", how="left", maintain_order="left"
     )
     return ops.select(
         *(pl.lit(OP).alias("kind"), "name", *_FACTS),
         cpu_ns="dur_ns",
-        self_cpu_ns=_without_calls(),
+        self_cpu_ns=_without_rows_inside(),
         device_ns="device_ns",
         self_device_ns="own_device_ns",
     )
 
 
-def _annotations(trace: Trace, of_calls: pl.DataFrame) -> pl.DataFrame:
+def _annotations(trace: Trace, inside: pl.DataFrame) -> pl.DataFrame:
     """Return the annotations; each is the region that it and what it launches itself lie in."""
     facts = trace.facts
     nodes = facts.host.nodes.with_row_index("node")
@@ -68,20 +69,20 @@ def _annotations(trace: Trace, of_calls: pl.DataFrame) -> pl.DataFrame:
     unowned = facts.gpu_ops.filter(pl.col("op_row").is_null() & pl.col("region_row").is_not_null())
     own = unowned.group_by(node="region_row").agg(self_device_ns=pl.col("dur_ns").sum())
     launched = trace.regions.select("node", device_ns="gpu_sum_ns")
-    for part in (of_calls, launched, own):
+    for part in (inside, launched, own):
         annotations = annotations.join(part, on="node", how="left", maintain_order="left")
     return annotations.with_columns(step=facts.steps.index_at(annotations)).select(
         *(pl.lit(ANNOTATION).alias("kind"), "name"),
         *(pl.col("name").alias("region") if fact == "region" else fact for fact in _FACTS),
         cpu_ns="dur_ns",
-        self_cpu_ns=_without_calls(),
+        self_cpu_ns=_without_rows_inside(),
         device_ns="device_ns",
         self_device_ns=pl.col("self_device_ns").fill_null(0),
     )
 
 
-def _without_calls() -> pl.Expr:
-    return pl.col("self_ns") - pl.col("in_calls_ns").fill_null(0)
+def _without_rows_inside() -> pl.Expr:
+    return pl.col("dur_ns") - pl.col("inside_ns").fill_null(0)
 
 
 def _runtime_calls(trace: Trace) -> pl.DataFrame:
@@ -93,27 +94,46 @@ def _runtime_calls(trace: Trace) -> pl.DataFrame:
     return nest(calls).nodes
 
 
-def _time_of_calls(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the time of the runtime calls that each op or annotation makes itself."""
-    outermost = calls.filter(pl.col("parent").is_null() & pl.col("node").is_not_null())
-    spent = _time_inside(outermost, "node", trace.facts.host.nodes["end_ns"])
-    return spent.rename({"spent_ns": "in_calls_ns"})
+def _time_of_rows_inside(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
+    """Return, per op or annotation, the time that the rows directly inside it cover together."""
+    nodes = trace.facts.host.nodes
+    children = nodes.filter(~pl.col("absorbed")).select("start_ns", "end_ns", node="parent")
+    outermost = calls.filter(pl.col("parent").is_null())
+    made = outermost.select("start_ns", "end_ns", node=_holding(outermost, nodes))
+    rows = pl.concat([children, made])
+    return _time_inside(rows, "node", nodes["end_ns"])
+
+
+def _holding(calls: pl.DataFrame, nodes: pl.DataFrame) -> pl.Series:
+    """Return what each call lies in as a whole; null for nothing.
+
+    Calls that outlast what they started in are recorded: as in torch and in :func:`nest`, such a
+    call is no child of it, and the ancestors are tried.
+    """
+    node, ends, parents = calls["node"], nodes["end_ns"] + ROUNDING_NS, nodes["parent"]
+    while True:
+        outlasts = (calls["end_ns"] > ends.gather(node)).fill_null(value=False)
+        if not outlasts.any():
+            return node
+        node = node.zip_with(~outlasts, parents.gather(node))
 
 
 def _time_inside(intervals: pl.DataFrame, around: str, ends: pl.Series) -> pl.DataFrame:
-    """Sum the time of intervals by what is directly around them; an overshoot is cut off.
+    """Return the time that intervals cover of what is directly around them; overlap counts once.
 
     Args:
         intervals: columns ``start_ns``, ``end_ns`` and ``around``.
-        around: the column that names, by its row in ``ends``, what each interval lies in.
+        around: the column that names, by its row in ``ends``, what each interval lies in; null for
+            nothing.
         ends: the end of each of those.
+
+    Returns:
+        ``around`` and ``inside_ns``; what has nothing inside is left out.
     """
-    inside_until = pl.min_horizontal("end_ns", ends.gather(intervals[around]))
-    return (
-        intervals.with_columns(spent_ns=inside_until - pl.col("start_ns"))
-        .group_by(around)
-        .agg(pl.col("spent_ns").sum())
-    )
+    inside = intervals.drop_nulls(around)
+    until = pl.min_horizontal("end_ns", ends.gather(inside[around]))
+    cut = inside.with_columns(dur_ns=until - pl.col("start_ns"))
+    return covered_ns(cut, [around]).select(around, inside_ns="busy_ns")
 
 
 def _runtime(calls: pl.DataFrame) -> pl.DataFrame:
@@ -127,7 +147,7 @@ def _runtime(calls: pl.DataFrame) -> pl.DataFrame:
         *(pl.lit(RUNTIME).alias("kind"), "name"),
         *_FACTS,
         cpu_ns="dur_ns",
-        self_cpu_ns=pl.col("dur_ns") - pl.col("spent_ns").fill_null(0),
+        self_cpu_ns=_without_rows_inside(),
         device_ns=nothing,
         self_device_ns=nothing,
     )

@@ -216,7 +216,9 @@ def _templates() -> str:
         "## Templates\n\n"
         "`message` and `fix` insert measures, columns of `group_by`, `params.x`, `trace.x` and"
         " columns of the unit with `{name}` or `{name:FORMAT}`, and `{unit}`, the unit in words."
-        " `{{` and `}}` are braces; an unknown value is written as `unknown`.\n\n"
+        " `{{` and `}}` are braces; an unknown value is written as `unknown`, and what stands"
+        " between `[?` and `?]` is left out where a value in it is unknown. `{x:copy|copies}`"
+        " writes the noun that fits the number.\n\n"
         f"{_grid(('template', 'writes', 'x', 'result'), rows)}"
     )
 

@@ -12,7 +12,7 @@ _MOSTLY = 0.5
 
 
 def why(entry: Mapping[str, Any]) -> str | None:
-    """Return the line for an entry of :func:`analyze.report.regions_report.report_regions`.
+    """Return the line for an entry of :func:`analyze.report.regions.report_regions`.
 
     None where nothing can be said, because no GPU work was recorded.
     """

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
+from analyze.cache.reading import CacheMode, read_events_cached
 from analyze.errors import NothingToCheckError
 from analyze.tables import catalogue
 from analyze.tables.attention_work import add_obstacles, add_work
@@ -18,12 +19,7 @@ from analyze.tables.memory import build_memory
 from analyze.tables.regions import build_regions
 from analyze.tables.trace_row import build_trace_row
 from analyze.tables.unit_rows import UnitWork, unit_rows, work_in
-from analyze.trace.reader import (
-    Progress,
-    TraceEvents,
-    paused_garbage_collector,
-    read_events,
-)
+from analyze.trace.reader import Progress, TraceEvents, paused_garbage_collector
 
 _RECORDED_PHASES = ("X", "C")
 _PROFILERS_OWN = ("trace", "overhead")
@@ -165,6 +161,7 @@ def load_trace(
     *,
     forward: str | None = None,
     progress: Progress | None = None,
+    cache: CacheMode = "off",
 ) -> Trace:
     """Read a trace file and build its tables.
 
@@ -172,13 +169,14 @@ def load_trace(
         path: see :func:`analyze.trace.reader.read_events`.
         forward: see :class:`Trace`.
         progress: is told how many bytes have been read.
+        cache: see :data:`analyze.cache.reading.CacheMode`.
 
     Raises:
         TraceError: the file cannot be read as a PyTorch trace.
         AnalyzeError: the trace has no annotation named ``forward``.
     """
     with paused_garbage_collector():
-        return Trace(read_events(path, progress), forward)
+        return Trace(read_events_cached(path, progress, cache), forward)
 
 
 def _has_stacks(events: TraceEvents) -> bool:

@@ -8,6 +8,7 @@ from analyze.tables import catalogue
 from analyze.tables.build import Trace
 from analyze.tables.catalogue import Need
 from analyze.tables.external_ids import external_id_mode
+from analyze.tables.host import STEP_PREFIX
 from analyze.tables.trace_row import busiest_device
 from analyze.trace.families import PYTORCH_CATEGORIES
 
@@ -18,6 +19,8 @@ UNIT_COLUMNS = ("cpu_us", "gpu_busy_us", "gpu_ops", "kernels", "copies", "launch
 """The amounts of a forward or step that reports show."""
 
 _CAPTURE = (Need.CAPTURE, Need.CAPTURE_JSON)
+
+MOST_ANNOTATIONS = 3
 
 _FLOW_PHASES = ("s", "f", "t")
 
@@ -40,11 +43,14 @@ def coverage(trace: Trace) -> dict[str, Any]:
         "linked_share": row["linked_share"],
         "unlinked_gpu_time_us": row["unlinked_gpu_us"],
         "gpu_ops_with_op": int(owned),
+        "gpu_busy_us": row["gpu_busy_us"],
+        "gpu_span_us": row["gpu_span_us"],
         "launches": launched.height,
         "launches_with_gpu_work": int((launched["gpu_ops"] > 0).sum()),
         "steps": row["steps"],
         "forward_is": trace.forward_source,
         "forwards": trace.table("forwards").height,
+        "annotations": _commonest_annotations(trace),
         "recorded": {
             "gpu_work": row["has_gpu"],
             "shapes": row["has_shapes"],
@@ -58,6 +64,17 @@ def coverage(trace: Trace) -> dict[str, Any]:
         "capture": capture_notes(trace),
         "forward_median": forward_median(trace),
     }
+
+
+def _commonest_annotations(trace: Trace) -> list[str]:
+    """Return the names of the annotations that could be a forward, the longest in sum first."""
+    names = (
+        trace.regions.filter(~pl.col("name").str.starts_with(STEP_PREFIX))
+        .group_by("name")
+        .agg(pl.col("dur_ns").sum())
+        .sort("dur_ns", "name", descending=[True, False])["name"]
+    )
+    return names.head(MOST_ANNOTATIONS).to_list()
 
 
 def capture_notes(trace: Trace) -> dict[str, Any] | None:

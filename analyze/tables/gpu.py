@@ -56,8 +56,8 @@ def build_gpu_ops(
     if header.vendor != "nvidia":
         frame = _without_cuda_core_claims(frame)
     frame = _add_copy_facts(frame)
-    frame = _add_launch_facts(frame, header)
     frame = _add_owners(frame, calls, host)
+    frame = _add_launch_facts(frame, header)
     return frame.with_columns(gap_before_ns=_gap_before())
 
 
@@ -142,15 +142,24 @@ class _LaunchFacts(NamedTuple):
     waves: float | None
 
 
-_LAUNCH_KEYS = ["device", "grid", "block", "registers_per_thread", "shared_memory_bytes"]
+_GRID_IN_THREADS = ("hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel")
+"""Calls whose kernels are recorded with the grid in threads; all others have it in blocks."""
+
+_LAUNCH_KEYS = [
+    *("device", "grid", "block", "grid_in_threads"),
+    *("registers_per_thread", "shared_memory_bytes"),
+]
 
 
 def _add_launch_facts(frame: pl.DataFrame, header: Header) -> pl.DataFrame:
     """Join the launch configuration's facts, computed once per distinct configuration."""
+    frame = frame.with_columns(grid_in_threads=pl.col("api").is_in(_GRID_IN_THREADS))
     configurations = frame.filter(pl.col("grid").is_not_null()).select(_LAUNCH_KEYS).unique()
     facts = [
-        _launch_facts(header.device(device), grid, block, registers, shared_memory)
-        for device, grid, block, registers, shared_memory in configurations.iter_rows()
+        _launch_facts(
+            header.device(device), *_blocks_and_threads(grid, block, in_threads), *resources
+        )
+        for device, grid, block, in_threads, *resources in configurations.iter_rows()
     ]
     computed = pl.DataFrame(
         facts,
@@ -187,12 +196,11 @@ def _add_launch_facts(frame: pl.DataFrame, header: Header) -> pl.DataFrame:
 
 def _launch_facts(
     device: DeviceLimits | None,
-    grid: str | None,
-    block: str | None,
+    blocks: int | None,
+    threads: int | None,
     registers: int | None,
     shared_memory: int | None,
 ) -> _LaunchFacts:
-    blocks, threads = _product(grid), _product(block)
     result = None
     if device and blocks and threads and registers is not None and shared_memory is not None:
         result = occupancy(
@@ -205,6 +213,16 @@ def _launch_facts(
     if result is None:
         return _LaunchFacts(blocks, threads, None, None, None)
     return _LaunchFacts(blocks, threads, result.achievable, result.limiter, result.waves)
+
+
+def _blocks_and_threads(
+    grid: str | None, block: str | None, in_threads: bool | None
+) -> tuple[int | None, int | None]:
+    """Return the blocks of a grid and the threads of a block."""
+    blocks, threads = _product(grid), _product(block)
+    if in_threads:
+        blocks = -(-blocks // threads) if blocks and threads else None
+    return blocks, threads
 
 
 def _product(dimensions: str | None) -> int | None:

@@ -206,7 +206,7 @@ class _TopDown:
             for place, name in enumerate(_INHERITED)
         }
         return [
-            rows.is_in(merged).alias("absorbed"),
+            rows.is_in(merged.implode()).alias("absorbed"),
             pl.Series("parent", self._parents, dtype=pl.UInt32),
             *(facts[name] for name in ("op_row", "root_row", "region_row", "depth")),
             _spelt_out("op_chain", self._chain_texts, facts["chain"]),

@@ -26,7 +26,7 @@ def report(samples: Path) -> TraceReport:
 def test_the_hidden_copy_of_the_naive_variant_is_found(report: TraceReport) -> None:
     finding = next(item for item in report.findings if item.code == "COPY101")
     assert (finding.state, finding.severity, finding.units_total) == ("mismatch", "error", 3)
-    assert finding.message.startswith("1 DtoD copies per forward, 365 us, 16 %")
+    assert finding.message.startswith("1 DtoD copy per forward, 365 us, 16 %")
     assert finding.evidence[0]["op_chain"] == "aten::masked_fill > aten::clone > aten::copy_"
     assert finding.evidence[0]["bytes"] == 268435456
 

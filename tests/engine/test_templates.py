@@ -1,3 +1,4 @@
+import re
 from typing import Any
 
 import pytest
@@ -105,3 +106,34 @@ def test_any_text_is_a_template_or_an_error(text: str) -> None:
     else:
         assert len(template.render({})) <= len(text) * 10
     assert 0 <= offset <= len(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(1, "1 copy"), (0, "0 copies"), (2, "2 copies"), (None, "unknown unknown")],
+)
+def test_a_noun_fits_its_number(value: float | None, expected: str) -> None:
+    assert render("{n:int} {n:copy|copies}", n=value) == expected
+
+
+def test_a_part_with_an_unknown_value_is_left_out() -> None:
+    text = "{who} ran[?, for {n:us} in {who}?]; [?done?]"
+    assert render(text, who="a", n=5) == "a ran, for 5 us in a; done"
+    assert render(text, who="a", n=None) == "a ran; done"
+    assert render(text, who="a", n=float("nan")) == "a ran; done"
+    assert parse_template(text, KINDS).names == {"who", "n"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a [? b", "'[?' is not closed"),
+        ("a ?] b", "'?]' does not fit here"),
+        ("[? a [? b ?] ?]", "'[?' does not fit here"),
+        ("{n:a|b|c}", "unknown format"),
+        ("{who:copy|copies}", "needs a number"),
+    ],
+)
+def test_brackets_and_nouns_are_checked(text: str, message: str) -> None:
+    with pytest.raises(ExpressionError, match=re.escape(message)):
+        parse_template(text, KINDS)

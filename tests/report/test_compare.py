@@ -134,17 +134,34 @@ def launched(name: str, forward: int, **args: Any) -> list[dict[str, Any]]:
     return [{**common, **call}, {**common, **kernel, "pid": 0, "tid": 7, "dur": 50.0}]
 
 
-def test_work_outside_of_every_forward_is_unknown_not_zero(make_trace: MakeTrace) -> None:
+def test_where_no_rule_could_be_answered_nothing_was_checked(make_trace: MakeTrace) -> None:
+    op = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1.0, "dur": 5.0}
+    trace = make_trace([op])
+    gpu_rules = [rule for rule in RULES if rule.code == "COPY101"]
+    data = compare([(trace, run_rules(trace, gpu_rules))])
+    assert data["traces"][0]["why_nothing"].startswith("nothing could be checked: no GPU work")
+    text = render_compare(data)
+    assert "nothing could be checked" in text
+    assert "nothing found" not in text
+
+
+@pytest.mark.parametrize("dur", [50.0, 0.0])
+def test_work_outside_of_every_forward_is_unknown_not_zero(
+    make_trace: MakeTrace, dur: float
+) -> None:
     step = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1}
     op = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1}
+    call, kernel = launched("sgemm", 1)
     trace = make_trace([
-        *launched("sgemm", 1),
+        call,
+        {**kernel, "dur": dur},
         {**step, "ts": 100.0, "dur": 50.0},
         {**op, "ts": 101.0, "dur": 5.0},
     ])  # fmt: skip
     data = compared([trace])
     assert data["traces"][0]["gpu_ops_per_forward"] is None
-    assert "100 % of the GPU time was launched in no forward" in render_compare(data)
+    assert data["traces"][0]["gpu_busy_us"] is None
+    assert not dur or "100 % of the GPU time was launched in no forward" in render_compare(data)
 
 
 def test_markdown_shows_names_as_they_are(make_trace: MakeTrace) -> None:

@@ -17,7 +17,9 @@ from analyze.report.diff import SECTIONS, Side, diff, is_changed
 from analyze.report.diff_markdown import diff_markdown
 from analyze.report.diff_text import render_diff
 from analyze.tables.build import load_trace
+from tests.conftest import MakeTrace
 from tests.report.test_golden_text import compare
+from tests.tables.test_attribution import kernel, launch, mark
 
 RULES = load_rules(tests=False)
 REAL_PAIR = ("kin-r50-w0-v181", "kin-r50-w0-v19")
@@ -99,7 +101,8 @@ def test_backwards_is_the_opposite(sample: Callable[[str], Side]) -> None:
     there = diff(sample("synthetic-naive"), sample("synthetic-sdpa-math"))
     back = diff(sample("synthetic-sdpa-math"), sample("synthetic-naive"))
     opposite = {"new": "gone", "gone": "new", "slower": "faster", "faster": "slower",
-                "more": "fewer", "fewer": "more", "unchanged": "unchanged", None: None}  # fmt: skip
+                "more": "fewer", "fewer": "more", "longer": "shorter", "shorter": "longer",
+                "unchanged": "unchanged", None: None}  # fmt: skip
     for section in ("summary", *SECTIONS):
         states = Counter(opposite[row["state"]] for row in there[section])
         assert states == Counter(row["state"] for row in back[section]), section
@@ -258,6 +261,70 @@ def test_kernels_of_real_traces_add_up(real_traces: Path) -> None:
     for forward, dur_us in named.select("forward", "dur_us").iter_rows():
         times[forward] = times.get(forward, 0.0) + dur_us
     assert relu["change_us"] == pytest.approx(median(times.values()), abs=0.001)
+
+
+def test_rare_work_is_never_shown_as_none(
+    samples: Path, tmp_path: Path, sample: Callable[[str], Side]
+) -> None:
+    seen: Counter[str] = Counter()
+
+    def odd_once(event: Data) -> Data | None:
+        """Keep the copy of one forward only, and replace one softmax."""
+        name = event.get("name", "")
+        seen[name] += 1
+        if event.get("cat") == "gpu_memcpy" and seen[name] > 1:
+            return None
+        is_first = event.get("cat") == "kernel" and "softmax" in name and seen[name] == 1
+        return {**event, "name": "mystery", "dur": 25.0} if is_first else event
+
+    rare = edited(samples, tmp_path, "synthetic-naive", odd_once)
+    gone = diff(rare, sample("synthetic-naive-inplace"))
+    text = " ".join(render_diff(gone).split())
+    assert "gone: Memcpy DtoD (Device -> Device) in 1 of 3 forwards, 370 us, in" in text
+    assert "aten::masked_fill, with 6 op chains inside, in 1 of 3 forwards, 370 us" in text
+    new = diff(sample("synthetic-naive"), rare)
+    text = " ".join(render_diff(new).split())
+    (row,) = [row for row in new["kernels"] if row["state"] == "new"]
+    assert (row["after"]["in_forwards"], row["after"]["time_where_it_occurs_us"]) == (1, 25)
+    assert "new - - - - mystery, in aten::softmax > aten::_softmax, in 1 of 3 forwards, 25" in text
+    assert " 0 us" not in text
+
+
+def one_forward(make_trace: MakeTrace, dur: float, second: float = 200.0) -> Side:
+    """One forward with two kernels; the second starts where it is told."""
+    trace = make_trace([
+        mark("attn_fwd", 0, 100), launch(1, 5), launch(2, 20),
+        kernel(1, 50, dur), kernel(2, second, 100),
+    ])  # fmt: skip
+    return trace, run_rules(trace, RULES)
+
+
+def test_without_noise_no_change_is_within_it(make_trace: MakeTrace) -> None:
+    before, same = one_forward(make_trace, 100), one_forward(make_trace, 100)
+    equal = render_diff(diff(before, same)).splitlines()
+    assert [line for line in equal if "hanged" in line and "un" not in line] == ["Nothing changed"]
+    text = render_diff(diff(before, one_forward(make_trace, 100.5)))
+    assert "within noise" not in text
+    assert "less than 1 %  noise unknown" in text
+    assert "Nothing changed by 1 % or more: each trace has one forward" in text.replace("\n", " ")
+    assert "<1" not in text
+
+
+def test_almost_all_is_not_all(make_trace: MakeTrace) -> None:
+    text = render_diff(diff(one_forward(make_trace, 100, 99_000), one_forward(make_trace, 100)))
+    assert "more than 99 %  shorter" in text
+    assert "->" not in text.partition("per forward")[2].partition("\n\n")[0]
+
+
+def test_less_busy_but_more_idle_is_told(make_trace: MakeTrace) -> None:
+    rows = summary(diff(one_forward(make_trace, 100), one_forward(make_trace, 50, 400)))
+    seen = {name: (rows[name]["before"], rows[name]["after"], rows[name]["state"])
+            for name in ("gpu_time", "gpu_idle", "gpu_span")}  # fmt: skip
+    assert seen == {
+        "gpu_time": (200, 150, "faster"),
+        "gpu_idle": (50, 300, "longer"),
+        "gpu_span": (250, 450, "slower"),
+    }
 
 
 def test_findings_are_bounded_too(sample: Callable[[str], Side]) -> None:

@@ -142,7 +142,8 @@ def _kernels(calls: pl.Series, work: UnitWork) -> dict[int, list[Row]]:
     found: dict[int, list[Row]] = {}
     for row in by_name.iter_rows(named=True):
         rows = found.setdefault(row.pop("group"), [])
-        rows.append({**row, "total_us": microseconds(row.pop("time"))})
+        time = row.pop("time")
+        rows.append({**row, "total_us": microseconds(time)})
     return found
 
 
@@ -163,17 +164,18 @@ def _outside(trace: Trace) -> list[Row]:
         outside.group_by("name", "short_name", "family")
         .agg(
             count=pl.len(),
-            time=pl.col("dur_ns").sum(),
+            time_ns=pl.col("dur_ns").sum(),
             unlinked=(~pl.col("linked")).sum(),
             from_graphs=pl.col("api").str.contains("GraphLaunch").sum(),
         )
-        .sort("time", "name", descending=[True, False])
+        .sort("time_ns", "name", descending=[True, False])
     )
+    counts = by_name.drop("time_ns").iter_rows(named=True)
     return [
         {
             **row,
             "implementation": attention_implementation(row["name"], row["family"]),
-            "total_us": microseconds(row.pop("time")),
+            "total_us": microseconds(time_ns),
         }
-        for row in by_name.iter_rows(named=True)
+        for row, time_ns in zip(counts, by_name["time_ns"], strict=True)
     ]

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from analyze.report.console import buffer_console, rendered
 from analyze.report.coverage_text import coverage_lines
-from analyze.report.kernels_report_text import print_details
+from analyze.report.kernels_text import print_details
 from analyze.report.summary_text import print_pairs
 from analyze.tables.flash_obstacles import CHECKED_OP
 from analyze.words import counted, duration, printable, share
@@ -43,7 +43,7 @@ Data = Mapping[str, Any]
 
 
 def render_calls(report: Data, *, limit: int = DEFAULT_LIMIT, color: bool = False) -> str:
-    """Return the text of :func:`analyze.report.calls_report.calls_report`.
+    """Return the text of :func:`analyze.report.calls.calls_report`.
 
     Args:
         report: the data.

@@ -27,7 +27,7 @@ Data = Mapping[str, Any]
 def render_kernels(
     report: Data, *, full_names: bool = False, limit: int = DEFAULT_LIMIT, color: bool = False
 ) -> str:
-    """Return the text of :func:`analyze.report.kernels_report.kernels_report`.
+    """Return the text of :func:`analyze.report.kernels.kernels_report`.
 
     Args:
         report: the data.
@@ -164,7 +164,7 @@ def _what(row: Data) -> str:
 def _launch(row: Data) -> str:
     launch = row["launch"]
     registers, shared_memory = launch["registers_per_thread"], launch["shared_memory_bytes"]
-    parts = [f"grid {_dimensions(launch['grid'])}", f"block {_dimensions(launch['block'])}"]
+    parts = [_grid(launch), f"block {_dimensions(launch['block'])}"]
     parts += [f"{registers} registers"] if registers is not None else []
     parts += [f"{size(shared_memory)} shared"] if shared_memory is not None else []
     sentence = ", ".join(parts)
@@ -176,8 +176,13 @@ def _launch(row: Data) -> str:
     return f"{sentence}; not recorded for {unknown:,} of {row['count']:,}" if unknown else sentence
 
 
+def _grid(launch: Data) -> str:
+    dimensions = _dimensions(launch["grid"])
+    return f"grid {dimensions}{' threads' if launch['grid_in_threads'] else ''}"
+
+
 def _dimensions(values: object) -> str:
-    if not isinstance(values, list) or not values:
+    if not isinstance(values, list) or not values or None in values:
         return "unknown"
     return printable("x".join(str(value) for value in values))
 

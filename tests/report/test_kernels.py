@@ -19,8 +19,8 @@ from analyze.errors import AnalyzeError
 from analyze.kernels.device import DeviceLimits
 from analyze.kernels.occupancy import occupancy
 from analyze.report import console
-from analyze.report.kernels_report import SORTS, kernels_report, tail
-from analyze.report.kernels_report_text import render_kernels
+from analyze.report.kernels import SORTS, kernels_report, tail
+from analyze.report.kernels_text import render_kernels
 from analyze.tables.build import load_trace
 from tests.conftest import MakeTrace, RunAnalyze
 from tests.report.test_golden_text import compare
@@ -131,6 +131,38 @@ def test_owners_are_what_launched_the_kernels(make_trace: MakeTrace) -> None:
     assert row["unlinked"] == 2
     text = render_kernels(kernels_report(trace))
     assert "no op known for 2 of 5; 2 have no launch in the file" in text
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("hipLaunchKernel", "grid 512x1x1, block 256x1x1"),
+        ("hipExtModuleLaunchKernel", "grid 512x1x1 threads, block 256x1x1"),
+    ],
+)
+def test_a_grid_in_threads_is_called_so(make_trace: MakeTrace, call: str, words: str) -> None:
+    of_amd: Event = {"grid": [512, 1, 1], "block": [256, 1, 1]}
+    trace = make_trace([launch(1, 0, name=call), kernel(1, 100, 5, "k", **of_amd)])
+    report = kernels_report(trace)
+    assert report["names"][0]["launch"]["grid_in_threads"] is ("threads" in words)
+    assert words in render_kernels(report)
+
+
+def test_a_grid_that_is_partly_unknown_is_unknown(make_trace: MakeTrace) -> None:
+    torn: Event = {"grid": [None, 1, 1], "block": [64, 1, 1]}
+    trace = make_trace([launch(1, 0), kernel(1, 100, 5, "k", **torn)])
+    text = render_kernels(kernels_report(trace))
+    assert "grid unknown, block 64x1x1" in text
+    assert "None" not in text
+
+
+def test_a_launch_that_is_not_linked_is_no_other_configuration(make_trace: MakeTrace) -> None:
+    same: Event = {"grid": [8, 1, 1], "block": [64, 1, 1]}
+    trace = make_trace([
+        launch(1, 0), kernel(1, 100, 5, "k", **same), kernel(None, 200, 5, "k", **same),
+    ])  # fmt: skip
+    launched = kernels_report(trace)["names"][0]["launch"]
+    assert (launched["configurations"], launched["count"]) == (1, 2)
 
 
 def test_names_are_data(make_trace: MakeTrace) -> None:

@@ -21,6 +21,7 @@ _MOST_OWNERS = 5
 _LAUNCH = (
     "grid",
     "block",
+    "grid_in_threads",
     "registers_per_thread",
     "shared_memory_bytes",
     "occupancy_reported",
@@ -158,12 +159,16 @@ def _by_name(kernels: pl.DataFrame, busy_ns: int, forwards: int | None) -> list[
 def _launches(kernels: pl.DataFrame) -> dict[str | None, Row]:
     """Return the commonest launch configuration of each name, the longest of equally common ones.
 
-    ``recorded`` counts the kernels of the name that have one; a grid at least is needed for that.
+    ``grid_in_threads`` says that the grid counts threads, as some calls of AMD's runtime write it,
+    not blocks. ``recorded`` counts the kernels of the name that have one; a grid at least is needed
+    for that.
     """
-    known = kernels.filter(pl.col("grid").is_not_null())
+    known = kernels.filter(pl.col("grid").is_not_null()).with_columns(
+        pl.col("grid_in_threads").fill_null(value=False)
+    )
     configurations = (
-        known.group_by("name", *_LAUNCH[:4])
-        .agg(pl.col(_LAUNCH[4:]).first(), count=pl.len(), time=pl.col("dur_ns").sum())
+        known.group_by("name", *_LAUNCH[:5])
+        .agg(pl.col(_LAUNCH[5:]).first(), count=pl.len(), time=pl.col("dur_ns").sum())
         .sort("count", "time", "grid", "block", descending=[True, True, False, False])
     )
     found: dict[str | None, Row] = {}
@@ -180,6 +185,7 @@ def _launches(kernels: pl.DataFrame) -> dict[str | None, Row]:
 def _launch(row: Row) -> Row:
     return {
         "grid": orjson.loads(row["grid"]),
+        "grid_in_threads": row["grid_in_threads"],
         "block": None if row["block"] is None else orjson.loads(row["block"]),
         "registers_per_thread": row["registers_per_thread"],
         "shared_memory_bytes": row["shared_memory_bytes"],

@@ -12,13 +12,13 @@ from analyze.kernels.classify import classify
 from analyze.kernels.device import DeviceLimits
 from analyze.kernels.peaks import published_peak
 from analyze.report import console
-from analyze.report.calls_report import calls_report
-from analyze.report.calls_report_text import render_calls
+from analyze.report.calls import calls_report
+from analyze.report.calls_text import render_calls
 from analyze.tables.build import Trace, load_trace
 from analyze.tables.flash_obstacles import OBSTACLES
 from tests.conftest import MakeTrace, RunAnalyze
 from tests.report.test_golden_text import compare
-from tests.report.test_kernels_report import A100, events_of
+from tests.report.test_kernels import A100, events_of
 from tests.tables.test_attribution import Event, kernel, launch, mark, op
 
 SDPA = "aten::scaled_dot_product_attention"
@@ -262,7 +262,9 @@ def test_alike_calls_are_one_kind_whatever_their_step(make_trace: MakeTrace) -> 
     kinds = [(kind["region"], kind["calls"], kind["gpu_busy_us"]) for kind in report["groups"]]
     assert kinds == [(None, 2, 201), ("layer", 1, 102)]
     assert report["groups"][0]["gpu_busy_per_call_us"] == 100.5
-    assert report["groups"][0]["kernels"][0]["count"] == 2
+    (of_group,) = report["groups"][0]["kernels"]
+    assert (of_group["count"], of_group["total_us"]) == (2, 201)
+    assert "time" not in of_group
 
 
 def by_hand(first: tuple[str, list[list[int]]], last: list[list[int]]) -> list[Event]:
@@ -320,6 +322,8 @@ def test_attention_kernels_outside_calls_are_not_lost(make_trace: MakeTrace) -> 
         (k["short_name"], k["implementation"], k["count"], k["from_graphs"], k["unlinked"])
         for k in report["kernels_outside_calls"]
     ]
+    assert [k["total_us"] for k in report["kernels_outside_calls"]] == [10, 4, 3]
+    assert not any(key.startswith("time") for k in report["kernels_outside_calls"] for key in k)
     assert outside == [
         ("kernel_unified_attention_2d", "triton", 2, 2, 0),
         ("flash_fwd_kernel", "flash2", 1, 0, 1),

@@ -2,16 +2,17 @@
 
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from analyze.errors import NothingToCheckError
-from analyze.report.regions_report import report_regions
-from analyze.report.regions_report_text import render_regions
-from analyze.tables.build import load_trace
+from analyze.errors import AnalyzeError, NothingToCheckError
+from analyze.report.ops import Condition
+from analyze.report.regions import report_regions
+from analyze.report.regions_text import render_regions
+from analyze.tables.build import Trace, load_trace
 from tests.conftest import MakeTrace, RunAnalyze
 from tests.report.test_golden_text import compare
 
@@ -77,13 +78,16 @@ class Independent:
         return [op for op in self._gpu_ops if begin <= interval(op)[0] < end]
 
 
+def named(trace: Trace, name: str) -> Condition:
+    return Condition(f"name == '{name}'", trace.table("regions")["name"] == name, 0)
+
+
 @pytest.mark.parametrize("name", ["hta-ns", "hta-nccl", "hta-diff-control"])
 def test_every_backward_equals_an_independent_count(real_traces: Path, name: str) -> None:
     path = trace_file(real_traces, name)
     truth = Independent(path, "## backward ##")
     trace = load_trace(path)
-    kept = trace.table("regions")["name"] == "## backward ##"
-    entries = report_regions(trace, kept=kept, each=True)["names"]
+    entries = report_regions(trace, where=named(trace, "## backward ##"), each=True)["names"]
     assert len(entries) == len(truth.regions) >= 3
     for entry, region in zip(entries, truth.regions, strict=True):
         launched, started = truth.launched_in(region), truth.started_in(region)
@@ -104,8 +108,8 @@ def test_every_backward_equals_an_independent_count(real_traces: Path, name: str
 
 def backwards(real_traces: Path, name: str) -> list[Data]:
     trace = load_trace(trace_file(real_traces, name))
-    kept = trace.table("regions")["name"] == "## backward ##"
-    names: list[Data] = report_regions(trace, kept=kept, each=True)["names"]
+    chosen = named(trace, "## backward ##")
+    names: list[Data] = report_regions(trace, where=chosen, each=True)["names"]
     return names
 
 
@@ -237,6 +241,60 @@ def test_an_annotation_inside_its_namesake_counts_the_work_once(
     assert entry["gpu"]["sum_us"] == 20
 
 
+NESTED = [
+    *(region(0, 100), region(10, 30), region(200, 50)),
+    *(call(5, 3, 1), call(12, 3, 2), call(16, 3, 3, "cudaStreamSynchronize"), call(202, 3, 4)),
+    *(kernel(20, 5, 1), kernel(30, 40, 2), kernel(210, 90, 4)),
+]
+"""An annotation in its namesake and one by itself; what the inner one launched outlasts only it."""
+
+
+def test_what_starts_in_two_namesakes_counts_once(only: Callable[[list[Data]], Data]) -> None:
+    foreign = [call(400, 5, 9), kernel(35, 1, 9, stream=8)]
+    entry = only(NESTED)
+    assert entry["by_overlap"] == {"gpu_ops": 3, "launched_elsewhere": 0, "missed": 0}
+    assert entry["syncs"] == 1
+    assert only([*NESTED, *foreign])["by_overlap"] == {
+        "gpu_ops": 4, "launched_elsewhere": 1, "missed": 0,
+    }  # fmt: skip
+
+
+def test_work_outlasts_a_name_only_after_the_outermost(
+    only: Callable[[list[Data]], Data],
+) -> None:
+    assert only(NESTED)["after_its_end"] == {
+        "gpu_ops": 1, "time_share": pytest.approx(50 / 135, abs=1e-6), "longest_us": 50,
+    }  # fmt: skip
+    late = only([*NESTED, call(14, 1, 5), kernel(320, 100, 5)])
+    assert late["after_its_end"] == {
+        "gpu_ops": 2, "time_share": pytest.approx(150 / 235, abs=1e-6), "longest_us": 320,
+    }  # fmt: skip
+
+
+def test_no_part_exceeds_its_whole(real_traces: Path) -> None:
+    """Eight traces nest DistributedDataParallel.forward in itself, another its own names."""
+    names = set()
+    for entry in every_entry_with_gpu_work(real_traces):
+        own, by_time = entry["together"]["gpu_ops"], entry["by_overlap"]
+        after = entry["after_its_end"]
+        assert 0 <= by_time["missed"] <= own, entry
+        assert 0 <= by_time["launched_elsewhere"] <= by_time["gpu_ops"], entry
+        assert 0 <= after["gpu_ops"] <= own, entry
+        for part in (after["time_share"], entry["gpu_idle_share"]):
+            assert part is None or 0 <= part <= 1, entry
+        names.add(entry["name"])
+    assert "DistributedDataParallel.forward" in names
+
+
+def every_entry_with_gpu_work(real_traces: Path) -> Iterator[Data]:
+    for path in sorted(path for path in real_traces.glob("*/*") if path.is_file()):
+        try:
+            names = report_regions(load_trace(path))["names"]
+        except AnalyzeError:
+            continue  # a negative sample, or one without annotations
+        yield from (entry for entry in names if entry["together"] is not None)
+
+
 def test_without_gpu_work_nothing_is_claimed(samples: Path) -> None:
     data = report_regions(load_trace(samples / "cpu-sdpa-math.json.gz"))
     assert data["synchronisation"] is None
@@ -277,9 +335,10 @@ def test_command(samples: Path, run_analyze: RunAnalyze, tmp_path: Path) -> None
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     data = json.loads(output.read_text())
     assert data.keys() == {
-        "schema_version", "trace", "coverage", "quality", "annotations", "synchronisation",
-        "name_count", "names",
+        "schema_version", "trace", "coverage", "quality", "where", "annotations",
+        "synchronisation", "name_count", "names",
     }  # fmt: skip
+    assert data["where"] == {"expression": "name == 'attn_fwd'", "undecided": 0}
     assert [entry["name"] for entry in data["names"]] == [f"attn_fwd [{n}]" for n in range(3)]
     assert data["names"][0].keys() == {
         "name", "calls", "cpu_us", "cpu_mean_us", "syncs", "waiting_us", "waits", "gpu",
@@ -288,6 +347,25 @@ def test_command(samples: Path, run_analyze: RunAnalyze, tmp_path: Path) -> None
     assert data["names"][0]["gpu"]["kernels_per_call"] == 5
     limited = run_analyze("regions", path, "--limit", "1").stdout
     assert "and 1 more; --limit 2 shows all" in limited
+
+
+def test_where_is_repeated_and_says_what_it_cannot_tell(
+    run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    """Two annotations launched nothing: what their work took on average is unknown."""
+    path, mean = tmp_path / "trace.json", "gpu_sum_us / gpu_ops"
+    events = [*(region(at, 50, f"r{at}") for at in (0, 100, 200)), call(10, 5, 1), kernel(20, 5, 1)]
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    text = run_analyze("regions", path, "--where", f"{mean} > 1").stdout
+    assert f"1 annotation where {mean} > 1\n" in text
+    assert "note: left out 2 annotations of which --where cannot tell" in text
+    data = run_analyze("regions", path, "--where", f"{mean} > 1", "--format", "json").stdout
+    assert json.loads(data)["where"] == {"expression": f"{mean} > 1", "undecided": 2}
+    done = run_analyze("regions", path, "--where", f"{mean} > 9")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "holds for none of its annotations; of 2 it cannot tell" in done.stderr
+    everything = run_analyze("regions", path, "--format", "json").stdout
+    assert json.loads(everything)["where"] is None
 
 
 def test_mistakes_are_one_line(samples: Path, run_analyze: RunAnalyze, tmp_path: Path) -> None:

@@ -92,8 +92,8 @@ def test_json_is_the_contract(samples: Path, run_analyze: RunAnalyze) -> None:
     assert done.returncode == 0
     assert data["schema_version"] == 1
     assert data.keys() == {
-        "schema_version", "trace", "coverage", "quality", "devices", "timeline", "min_us", "gaps",
-        "gap_time_us", "causes", "host_activity", "longest",
+        "schema_version", "trace", "coverage", "quality", "devices", "timeline", "min_us",
+        "all_gaps", "gaps", "gap_time_us", "causes", "host_activity", "longest",
     }  # fmt: skip
     assert len(data["longest"]) == data["gaps"] == 59
     lengths = [gap["dur_us"] for gap in data["longest"]]
@@ -129,6 +129,26 @@ def test_gaps_that_cannot_be_told_are_counted(
     done = run_analyze("gaps", trace.name, "--where", "cause == 'host'")
     assert "of 1 gap it cannot be told" in done.stdout
     assert "unknown" in run_analyze("gaps", trace.name).stdout
+
+
+def test_gaps_that_are_all_left_out_are_not_denied(
+    make_trace: MakeTrace, run_analyze: RunAnalyze
+) -> None:
+    trace = make_trace([launch(1, 0), launch(2, 50), kernel(1, 5, 5), kernel(2, 60, 5),
+                        kernel(None, 80, 5)])  # fmt: skip
+    text = run_analyze("gaps", trace.name, "--where", "cause == 'input'", "--min-us", "1").stdout
+    assert "none of 2 gaps" in text
+    assert "No gaps" not in text
+    assert "of at least 1 us" in text
+    assert "cause == 'input'; of 1 gap it cannot be told" in text
+
+
+def test_a_limit_beyond_any_number_of_gaps_shows_all(
+    samples: Path, run_analyze: RunAnalyze
+) -> None:
+    done = run_analyze("gaps", samples / "synthetic-naive.json.gz", "--limit", str(10**20))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Longest 17 gaps" in done.stdout
 
 
 def test_what_the_cpu_does_matters_only_where_it_was_late(make_trace: MakeTrace) -> None:
@@ -168,6 +188,9 @@ def test_work_without_length_has_no_timeline(make_trace: MakeTrace) -> None:
         (["synthetic-naive.json.gz", "--where", "causes == 'host'"], 2, "did you mean 'cause'"),
         (["synthetic-naive.json.gz", "--forward", "nothing"], 2, "no annotation of that name"),
         (["missing.json"], 3, "no such file"),
+        (["synthetic-naive.json.gz", "--min-us", "nan"], 2, "nan is not in the range"),
+        (["synthetic-naive.json.gz", "--min-us", "inf"], 2, "inf is not in the range"),
+        (["synthetic-naive.json.gz", "--min-us", "1e300"], 2, "1e+300 is not in the range"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(

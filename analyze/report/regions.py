@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from analyze.errors import NothingToCheckError
+from analyze.report.ops import Condition
 from analyze.report.ops_rows import as_one_step
 from analyze.report.regions_why import why
 from analyze.report.summary import microseconds
@@ -24,7 +25,6 @@ _NONE = (
     "no record_function annotation was recorded; put what you want to see into"
     " `with torch.profiler.record_function('name'):`"
 )
-_NO_MATCH = "--where holds for none of its annotations"
 _WAITS_NAMED = 3
 _AMOUNTS = ("gpu_busy_ns", "gpu_sum_ns", "gpu_ops", "kernels", "copies")
 
@@ -32,7 +32,7 @@ _AMOUNTS = ("gpu_busy_ns", "gpu_sum_ns", "gpu_ops", "kernels", "copies")
 def report_regions(
     trace: Trace,
     *,
-    kept: pl.Series | None = None,
+    where: Condition | None = None,
     limit: int | None = None,
     each: bool = False,
 ) -> dict[str, Any]:
@@ -40,21 +40,21 @@ def report_regions(
 
     Args:
         trace: the trace.
-        kept: which rows of the table ``regions`` to report; None for all.
+        where: which rows of the table ``regions`` to report; None for all.
         limit: how many names to return; None for all.
         each: report every annotation by itself, in the order of their starts.
 
     Raises:
         NothingToCheckError: there is no such annotation.
     """
-    regions = trace.regions if kept is None else trace.regions.filter(kept)
+    regions = trace.regions if where is None else trace.regions.filter(where.holds)
     number = pl.int_range(pl.len()).over("name")
     regions = regions.with_columns(
         pl.format("{} [{}]", "name", number).alias("name") if each else as_one_step("name"),
         end_ns=pl.col("start_ns") + pl.col("dur_ns"),
     ).drop_nulls(["start_ns", "end_ns"])
     if regions.is_empty():
-        raise NothingToCheckError(f"{trace.name}: {_NONE if kept is None else _NO_MATCH}")
+        raise NothingToCheckError(f"{trace.name}: {_NONE if where is None else _no_match(where)}")
     work = _work(trace, regions)
     names = _by_name(trace, regions, work)
     names = names if each else sorted(names, key=_most_gpu_time_first)
@@ -63,11 +63,23 @@ def report_regions(
         "trace": trace.name,
         "coverage": coverage(trace),
         "quality": quality(trace),
+        "where": _where(where),
         "annotations": regions.height,
         "synchronisation": _synchronisation(trace, regions, work),
         "name_count": len(names),
         "names": names[: limit or len(names)],
     }
+
+
+def _no_match(where: Condition) -> str:
+    unknown = f"; of {where.undecided:,} it cannot tell" if where.undecided else ""
+    return f"--where holds for none of its annotations{unknown}"
+
+
+def _where(where: Condition | None) -> dict[str, Any] | None:
+    if where is None:
+        return None
+    return {"expression": where.text, "undecided": where.undecided}
 
 
 def _work(trace: Trace, regions: pl.DataFrame) -> pl.DataFrame:
@@ -86,12 +98,12 @@ def _by_name(trace: Trace, regions: pl.DataFrame, work: pl.DataFrame) -> list[di
     names = regions.group_by("name", maintain_order=True).agg(
         calls=pl.len().cast(pl.Int64),
         cpu_ns=pl.col("dur_ns").sum(),
-        syncs=pl.col("syncs").sum(),
     )
     for part in (
         _amounts(own, ""),
         _amounts(elsewhere, "backward_"),
         _amounts(work, "all_"),
+        _syncs(trace, regions),
         _after_the_end(work),
         _meanwhile(trace, regions, work),
         _gpu_idle(trace, regions),
@@ -112,8 +124,13 @@ def _amounts(work: pl.DataFrame, prefix: str) -> pl.DataFrame:
 
 
 def _after_the_end(work: pl.DataFrame) -> pl.DataFrame:
-    """Return, per name, the work that was still running when its annotation had ended."""
-    late = work.filter(pl.col("end_ns") > pl.col("region_end_ns"))
+    """Return, per name, the work that was still running when its annotation had ended.
+
+    Of several annotations of one name around the launch, the last to end counts.
+    """
+    last = pl.col("region_end_ns").max().over("name", "gpu_row")
+    distinct = work.with_columns(region_end_ns=last).unique(["name", "gpu_row"])
+    late = distinct.filter(pl.col("end_ns") > pl.col("region_end_ns"))
     begins = pl.max_horizontal("start_ns", "region_end_ns")
     return (
         late.with_columns(
@@ -132,17 +149,28 @@ def _after_the_end(work: pl.DataFrame) -> pl.DataFrame:
 def _meanwhile(trace: Trace, regions: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     """Return, per name, the linked GPU work that started meanwhile, and how much is not its own."""
     starts = trace.facts.gpu_ops.filter("linked")["start_ns"].drop_nulls().sort()
-    started = regions.select(
+    pieces = _without_overlap(regions)
+    started = pieces.select(
         "name",
-        started=starts.search_sorted(regions["end_ns"]).cast(pl.Int64)
-        - starts.search_sorted(regions["start_ns"]).cast(pl.Int64),
+        started=starts.search_sorted(pieces["end_ns"], side="left").cast(pl.Int64)
+        - starts.search_sorted(pieces["start_ns"], side="left").cast(pl.Int64),
     )
-    own = work.group_by("name").agg(own=pl.col("meanwhile").sum().cast(pl.Int64))
+    own = work.filter("meanwhile").group_by("name")
+    own_ops = own.agg(own=pl.col("gpu_row").n_unique().cast(pl.Int64))
     return (
         started.group_by("name")
         .agg(pl.col("started").sum())
-        .join(own, on="name", how="left")
+        .join(own_ops, on="name", how="left")
         .select("name", "started", foreign=pl.col("started") - pl.col("own").fill_null(0))
+    )
+
+
+def _without_overlap(regions: pl.DataFrame) -> pl.DataFrame:
+    """Cut from each annotation what an earlier one of its name covers, so that time counts once."""
+    covered_until = pl.col("end_ns").cum_max().shift(1).over("name")
+    begins = pl.max_horizontal("start_ns", covered_until)
+    return regions.sort("start_ns").select(
+        "name", start_ns=begins, end_ns=pl.max_horizontal("end_ns", begins)
     )
 
 
@@ -155,15 +183,28 @@ def _gpu_idle(trace: Trace, regions: pl.DataFrame) -> pl.DataFrame:
     return idle.group_by("name").agg(pl.col("gpu_idle_ns").sum())
 
 
-def _waits(trace: Trace, regions: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
-    """Return, per name, the calls in it that made the host wait, the longest wait first."""
-    facts = trace.facts
-    calls = facts.api_calls.filter(pl.col("blocking") & ~pl.col("profiler_own"))
-    inside = (
+def _syncs(trace: Trace, regions: pl.DataFrame) -> pl.DataFrame:
+    """Return the synchronising calls per name; one in two annotations of a name counts once."""
+    syncs = trace.facts.api_calls.filter(pl.col("is_sync") & ~pl.col("profiler_own"))
+    inside = _calls_inside(trace, regions, syncs)
+    return inside.group_by("name").agg(syncs=pl.len().cast(pl.Int64))
+
+
+def _calls_inside(trace: Trace, regions: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Return the calls once for each name of the annotations they lie in."""
+    return (
         calls.select("api_row", "region_row", "dur_ns", call="name")
-        .join(enclosing_regions(facts.host), on="region_row", how="inner")
+        .join(enclosing_regions(trace.facts.host), on="region_row", how="inner")
         .join(regions.select("node", "name"), on="node", how="inner")
         .unique(["name", "api_row"], maintain_order=True)
+    )
+
+
+def _waits(trace: Trace, regions: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
+    """Return, per name, the calls in it that made the host wait, the longest wait first."""
+    calls = trace.facts.api_calls.filter(pl.col("blocking") & ~pl.col("profiler_own"))
+    inside = (
+        _calls_inside(trace, regions, calls)
         .group_by("name", "call", maintain_order=True)
         .agg(count=pl.len(), time_ns=pl.col("dur_ns").sum())
         .sort("time_ns", descending=True, maintain_order=True)

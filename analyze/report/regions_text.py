@@ -57,18 +57,25 @@ _COLUMNS = (
 def render_regions(
     data: Mapping[str, Any], *, color: bool = False, width: int | None = None
 ) -> str:
-    """Return the text of the data of :func:`analyze.report.regions_report.report_regions`."""
+    """Return the text of the data of :func:`analyze.report.regions.report_regions`."""
     console = buffer_console(width=width, color=color)
     console.print(Text(printable(data["trace"]), style="bold"))
     print_pairs(console, coverage_lines(data["coverage"], data["quality"]))
     title = counted(data["annotations"], "annotation")
     if data["name_count"] < data["annotations"]:
         title += f" of {counted(data['name_count'], 'name')}"
+    if data["where"] is not None:
+        title += f" where {printable(data['where']['expression'])}"
     console.print(Text(f"\n{title}", style="bold"))
     console.print(_table(data, roomy=console.width >= _ROOMY))
     hidden = data["name_count"] - len(data["names"])
     if hidden:
         console.print(Text(f"and {hidden:,} more; --limit {data['name_count']} shows all"))
+    if data["where"] is not None and data["where"]["undecided"]:
+        left_out = counted(data["where"]["undecided"], "annotation")
+        console.print(
+            Text(f"note: left out {left_out} of which --where cannot tell: a value is unknown")
+        )
     _print_why(console, data)
     return rendered(console)
 

@@ -1,0 +1,238 @@
+"""``analyze guess``: guess what a trace holds, then see where that was wrong."""
+
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from analyze.cli.guess_questions import ask_all
+from analyze.cli.traces import (
+    STANDARD_INPUT,
+    command_names,
+    emit,
+    find_traces,
+    format_option,
+    forward_option,
+    load_recorded,
+    worst_exit_code,
+)
+from analyze.errors import AnalyzeError, NothingToCheckError
+
+if TYPE_CHECKING:
+    from analyze.guess.rules import Guessed
+    from analyze.tables.build import Trace
+
+DEFAULT_FILE = Path("guess.yaml")
+
+
+def _print_schema(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> None:
+    if not is_wanted or ctx.resilient_parsing:
+        return
+    from analyze.guess.schema import guess_schema  # noqa: PLC0415
+    from analyze.report.json_writer import to_json  # noqa: PLC0415
+
+    emit(to_json([guess_schema()]), None)
+    ctx.exit()
+
+
+@click.command()
+@click.argument("trace", metavar="TRACE")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help=f"The guess file to write; one that exists is never overwritten. Default: {DEFAULT_FILE}.",
+)
+@click.option(
+    "--accept",
+    is_flag=True,
+    help="Ask nothing: write what TRACE holds, as one that is known to be good.",
+)
+@click.option(
+    "--expect",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Ask nothing and write nothing: compare TRACE with this guess file.",
+)
+@forward_option
+@format_option("text", "json")
+@click.option("--limit", type=click.IntRange(min=1), help="Rows of each list as text. Default: 6.")
+@click.option(
+    "--schema",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_schema,
+    help="Print the JSON Schema of a guess file and exit.",
+)
+@click.pass_context
+def guess(
+    ctx: click.Context,
+    trace: str,
+    output: Path | None,
+    accept: bool,
+    expect: Path | None,
+    forward: str | None,
+    output_format: str,
+    limit: int | None,
+) -> None:
+    """Ask what TRACE should hold, note it in guess.yaml, and show where the guess was wrong.
+
+    Every question can be skipped. What is shown first is what surprises most: how often a number
+    would have to double or halve to be as guessed; a wrong word counts by the GPU time at stake.
+    Guesses that were right take one line; then comes the GPU time that no guess was about.
+
+    Where standard input is not a terminal, its lines are the answers, one for each question.
+
+    `analyze TRACE --expect guess.yaml` checks a guess file among the other rules, for CI.
+
+    Exit codes: 0 shown, 2 usage error, nothing guessed or nothing that the trace could answer,
+    3 the trace is missing, unreadable or of another kind, 4 the guess file is invalid.
+    """
+    if accept and expect is not None:
+        raise click.UsageError("--accept writes a guess file, --expect reads one: choose one")
+    if expect is not None and output is not None:
+        raise click.UsageError("--expect writes no guess file; leave out --output")
+    if trace == STANDARD_INPUT and not accept and expect is None:
+        raise click.UsageError("standard input holds the trace, so nobody can answer: use --expect")
+    if expect is not None:
+        _compare_with_file(ctx, trace, expect, forward, output_format, limit)
+        return
+    file = output or DEFAULT_FILE
+    _refuse_to_overwrite(file)
+    loaded = _load(ctx, trace, forward)
+    if accept:
+        _accept(loaded, file, forward)
+        return
+    guesses = _ask_and_write(loaded, file, forward)
+    _show(loaded, guesses, str(file), output_format, limit)
+    click.echo(f"Written to {file}; check it with `analyze TRACE --expect {file}`.", err=True)
+
+
+def _compare_with_file(
+    ctx: click.Context,
+    trace: str,
+    expect: Path,
+    forward: str | None,
+    output_format: str,
+    limit: int | None,
+) -> None:
+    from analyze.guess.loading import load_guesses  # noqa: PLC0415
+
+    (file,) = load_guesses([expect])
+    loaded = _load(ctx, trace, forward or file.forward)
+    _show(loaded, list(file.guesses), file.path, output_format, limit)
+
+
+def _refuse_to_overwrite(file: Path) -> None:
+    """Check that the guess file can be written, before anybody has answered a question.
+
+    Raises:
+        AnalyzeError: it exists, or its folder does not.
+    """
+    if file.exists() or file.is_symlink():
+        raise AnalyzeError(
+            f"{file}: exists already; choose another file with -o, remove it, or compare the trace"
+            f" with it by --expect {file}"
+        )
+    if not file.parent.is_dir():
+        raise AnalyzeError(f"{file}: there is no folder {file.parent}")
+
+
+def _load(ctx: click.Context, path: str, forward: str | None) -> "Trace":
+    """Read the one trace.
+
+    Raises:
+        AnalyzeError: there is none, or more than one.
+    """
+    codes: list[int] = []
+    paths = list(find_traces([path], command_names(ctx), codes, None))
+    if codes:
+        ctx.exit(worst_exit_code(codes))
+    if len(paths) != 1:
+        raise click.UsageError(f"{path}: holds {len(paths)} traces; name one of them")
+    return load_recorded(paths[0], forward)
+
+
+def _accept(trace: "Trace", file: Path, forward: str | None) -> None:
+    from analyze.guess.accepting import accept as take  # noqa: PLC0415
+    from analyze.guess.writing import accepted_as_yaml  # noqa: PLC0415
+    from analyze.words import counted  # noqa: PLC0415
+
+    accepted = take(trace)
+    if not accepted.values:
+        reasons = "; ".join(dict.fromkeys(accepted.left_out.values()))
+        raise NothingToCheckError(f"{trace.name}: there is nothing to accept: {reasons}")
+    _write_new(file, accepted_as_yaml(accepted, trace, date.today().isoformat(), forward))
+    left_out = f"; left out: {', '.join(accepted.left_out)}" if accepted.left_out else ""
+    click.echo(f"Wrote {file}: {counted(len(accepted.values), 'guess', 'guesses')}{left_out}")
+
+
+def _ask_and_write(trace: "Trace", file: Path, forward: str | None) -> "list[Guessed]":
+    """Ask, write the guess file, and return the guesses.
+
+    Raises:
+        AnalyzeError: nothing was guessed, or an answer cannot be read.
+    """
+    from analyze.guess.loading import parse_guess  # noqa: PLC0415
+    from analyze.guess.quantities import QUANTITIES  # noqa: PLC0415
+    from analyze.guess.rules import make_guess  # noqa: PLC0415
+    from analyze.guess.writing import guesses_as_yaml, what_a_forward_is  # noqa: PLC0415
+
+    has_gpu = not trace.facts.gpu_ops.is_empty()
+    if not has_gpu:
+        click.echo("No GPU work was recorded in this trace; guess about the CPU.", err=True)
+    asked = [q for q in QUANTITIES.values() if q.question and q.about_gpu == has_gpu]
+    answers = ask_all(asked, what_a_forward_is(trace))
+    if not answers:
+        raise AnalyzeError(
+            "nothing was guessed, so there is nothing to compare and nothing was written; without"
+            " a terminal, give the answers as lines on standard input or a file with --expect"
+        )
+    guesses = [
+        make_guess(QUANTITIES[key], parse_guess(QUANTITIES[key], text))
+        for key, text in answers.items()
+    ]
+    text = guesses_as_yaml(answers, trace, date.today().isoformat(), forward)
+    _write_new(file, text)
+    return guesses
+
+
+def _write_new(file: Path, text: str) -> None:
+    """Write a file that does not exist, whole or not at all.
+
+    Raises:
+        AnalyzeError: it has come to exist, or cannot be written.
+    """
+    from analyze.report.files import write_whole  # noqa: PLC0415
+
+    _refuse_to_overwrite(file)
+    write_whole(file, text)
+
+
+def _show(
+    trace: "Trace",
+    guesses: "list[Guessed]",
+    file: str,
+    output_format: str,
+    limit: int | None,
+) -> None:
+    """Print the comparison.
+
+    Raises:
+        NothingToCheckError: the trace can answer none of the guesses.
+    """
+    from analyze.report.guess import compare_guesses  # noqa: PLC0415
+
+    data = compare_guesses(trace, guesses, file)
+    if output_format == "json":
+        from analyze.report.json_writer import to_json  # noqa: PLC0415
+
+        emit(to_json([data]), None)
+    else:
+        from analyze.report.console import wants_color  # noqa: PLC0415
+        from analyze.report.guess_text import DEFAULT_LIMIT, render_guesses  # noqa: PLC0415
+
+        emit(render_guesses(data, limit=limit or DEFAULT_LIMIT, color=wants_color()), None)
+    if all(row["state"] in ("unanswerable", "failed") for row in data["guesses"]):
+        raise NothingToCheckError(f"{trace.name}: it can answer none of the guesses")

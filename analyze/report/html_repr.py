@@ -1,0 +1,81 @@
+"""What a notebook shows of a trace or a report: plain HTML that stands alone.
+
+No scripts, no styles or files from elsewhere, and no colour of its own for text or background, so
+that it reads in light and dark notebooks alike. Names come from the trace: each is escaped.
+"""
+
+from collections.abc import Iterable
+from html import escape
+
+from analyze.engine.result import Finding, Level, TraceReport
+from analyze.report.coverage_text import Data, coverage_lines
+from analyze.report.text import closing_line, sentences, unanswered
+from analyze.words import counted, printable, visible
+
+MAX_FINDINGS = 50
+"""Findings that are shown; the number of the others is said."""
+
+_SHOWN = ("expected", "observed", "of", "benign", "do", "saves")
+"""Labels of what stands open; how sure it is and what it rests on is one click away."""
+
+_MARKS: dict[Level, str] = {"error": "\u2717", "warning": "!", "info": "i"}
+_ACCENTS: dict[Level, str] = {"error": "#d1442f", "warning": "#c98a00", "info": "#3b8ea5"}
+"""Readable on white and on black; the word beside it says the same."""
+
+_CELL = "text-align:left;vertical-align:top;padding:0 0.75em 0 0;overflow-wrap:anywhere"
+_FINDING = "margin:0.6em 0;padding-left:0.6em;border-left:3px solid"
+
+
+def report_html(report: TraceReport) -> str:
+    """Return a report as HTML: findings, then coverage and what could not be said, folded away."""
+    top_level = [finding for finding in report.findings if finding.explained_by is None]
+    parts = [_finding(finding) for finding in top_level[:MAX_FINDINGS]]
+    if len(top_level) > MAX_FINDINGS:
+        parts.append(f"<p>and {counted(len(top_level) - MAX_FINDINGS, 'more finding')}</p>")
+    parts.append(_folded("coverage", _pairs(coverage_lines(report.coverage, report.quality))))
+    left = list(unanswered(report))
+    if left:
+        parts.append(_folded("not answered", _pairs(left)))
+    return _titled(report.trace, closing_line(report), parts)
+
+
+def trace_html(name: str, coverage: Data, quality: Data, tables: Iterable[str]) -> str:
+    """Return what was recorded in a trace, and which tables there are, as HTML."""
+    pairs = [*coverage_lines(coverage, quality), ("tables", ", ".join(tables))]
+    return _titled(name, "", [_pairs(pairs)])
+
+
+def _titled(name: str, tally: str, parts: Iterable[str]) -> str:
+    title = f"<strong>{_text(printable(name))}</strong>" + (f"<br>{_text(tally)}" if tally else "")
+    return f"<div><p>{title}</p>{''.join(parts)}</div>"
+
+
+def _finding(finding: Finding) -> str:
+    accent = _ACCENTS[finding.severity]
+    state = finding.severity if finding.state == "mismatch" else finding.state
+    heading = (
+        f'<span style="color:{accent}">{_MARKS[finding.severity]} {_text(state)}</span>'
+        f" <strong>{_text(finding.code)} {_text(finding.name)}</strong> {_text(finding.title)}"
+    )
+    said = list(sentences(finding, verbose=False))
+    shown = [pair for pair in said if pair[0] in _SHOWN]
+    rest = [pair for pair in said if pair[0] not in _SHOWN]
+    body = _pairs(shown) + _folded("evidence", _pairs(rest))
+    return f'<div style="{_FINDING} {accent}">{heading}{body}</div>'
+
+
+def _folded(title: str, body: str) -> str:
+    return f"<details><summary>{_text(title)}</summary>{body}</details>"
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
+    rows = (
+        f'<tr style="background:none"><td style="{_CELL}">{_text(label)}</td>'
+        f'<td style="{_CELL}">{_text(sentence)}</td></tr>'
+        for label, sentence in pairs
+    )
+    return f'<table style="border:none;margin:0">{"".join(rows)}</table>'
+
+
+def _text(text: str) -> str:
+    return escape(visible(text))
