@@ -424,9 +424,9 @@ def test_what_a_killed_run_left_is_removed_after_a_while(store: Store) -> None:
 @pytest.mark.parametrize(
     ("home", "cache_home", "folder"),
     [
-        ("/home/me", "", "/home/me/.cache/kinetolint/traces"),
-        ("/home/me", "/fast", "/fast/kinetolint/traces"),
-        ("/home/me", "relative/is/ignored", "/home/me/.cache/kinetolint/traces"),
+        ("/her/home", "", "/her/home/.cache/kinetolint/traces"),
+        ("/her/home", "/fast", "/fast/kinetolint/traces"),
+        ("/her/home", "relative/is/ignored", "/her/home/.cache/kinetolint/traces"),
     ],
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other folders")
