@@ -1,20 +1,11 @@
 """``analyze calls``: every attention call, what computed it, and why not flash attention."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from analyze.cli.traces import (
-    command_names,
-    complain,
-    emit,
-    find_traces,
-    load_recorded,
-    trace_arguments,
-    worst_exit_code,
-)
-from analyze.errors import AnalyzeError, NothingToCheckError
+from analyze.cli.traces import show_each, trace_arguments
+from analyze.errors import NothingToCheckError
 
 if TYPE_CHECKING:
     from analyze.tables.build import Trace
@@ -30,11 +21,9 @@ if TYPE_CHECKING:
 @click.pass_context
 def calls(
     ctx: click.Context,
-    traces: tuple[str, ...],
-    output_format: str,
-    output: Path | None,
-    forward: str | None,
+    /,
     limit: int | None,
+    **_shared: Any,
 ) -> None:
     """Print the attention calls: what ran, shapes, times, TFLOP/s, and what kept off flash.
 
@@ -43,16 +32,12 @@ def calls(
     matrix products of the forward, half of them under a causal mask, over the GPU busy time of the
     call; the peak is the dense one that the vendor publishes for the inputs' dtype.
     """
-    reports: list[dict[str, Any]] = []
-    codes = [0]
-    for path in find_traces(traces, command_names(ctx), codes, output):
-        try:
-            reports.append(_report(load_recorded(path, forward)))
-        except AnalyzeError as error:
-            codes.append(complain(error))
-    if reports:
-        emit(_render(reports, output_format, limit), output)
-    ctx.exit(worst_exit_code(codes))
+    show_each(
+        ctx,
+        _report,
+        text=lambda report: _text(report, limit),
+        json=lambda report: {**report, "groups": report["groups"][:limit]},
+    )
 
 
 def _report(trace: "Trace") -> dict[str, Any]:
@@ -80,13 +65,8 @@ def _why_nothing(trace: "Trace") -> str:
     )
 
 
-def _render(reports: list[dict[str, Any]], output_format: str, limit: int | None) -> str:
-    if output_format == "json":
-        from analyze.report.json_writer import to_json  # noqa: PLC0415
-
-        return to_json([{**report, "groups": report["groups"][:limit]} for report in reports])
+def _text(report: dict[str, Any], limit: int | None) -> str:
     from analyze.report.calls_text import DEFAULT_LIMIT, render_calls  # noqa: PLC0415
     from analyze.report.console import wants_color  # noqa: PLC0415
 
-    color, shown = wants_color(), limit or DEFAULT_LIMIT
-    return "\n".join(render_calls(report, limit=shown, color=color) for report in reports)
+    return render_calls(report, limit=limit or DEFAULT_LIMIT, color=wants_color())

@@ -1,21 +1,12 @@
 """``analyze gaps``: when the GPU was idle, and why."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from analyze.cli.traces import (
-    command_names,
-    complain,
-    emit,
-    find_traces,
-    load_recorded,
-    trace_arguments,
-    worst_exit_code,
-)
+from analyze.cli.traces import show_each, trace_arguments
 from analyze.cli.where_option import check_where, rows_where, where_option
-from analyze.errors import AnalyzeError, NothingToCheckError
+from analyze.errors import NothingToCheckError
 
 if TYPE_CHECKING:
     from analyze.tables.build import Trace
@@ -56,14 +47,12 @@ def _check_length(ctx: click.Context, param: click.Parameter, value: float) -> f
 @click.pass_context
 def gaps(
     ctx: click.Context,
-    traces: tuple[str, ...],
-    output_format: str,
-    output: Path | None,
-    forward: str | None,
+    /,
     where: str | None,
     device: int | None,
     min_us: float,
     limit: int | None,
+    **shared: Any,
 ) -> None:
     """Print when each GPU was busy and idle, why it was idle, and the longest gaps.
 
@@ -72,18 +61,9 @@ def gaps(
     launched it did in the meantime.
     """
     check_where(where, _TABLE)
-    if limit is None and output_format == "text":
+    if limit is None and shared["output_format"] == "text":
         limit = _SHOWN
-    found, codes = [], [0]
-    for path in find_traces(traces, command_names(ctx), codes, output):
-        try:
-            trace = load_recorded(path, forward)
-            found.append(_describe(trace, limit, min_us, device, where))
-        except AnalyzeError as error:
-            codes.append(complain(error))
-    if found:
-        emit(_render(found, output_format), output)
-    ctx.exit(worst_exit_code(codes))
+    show_each(ctx, lambda trace: _describe(trace, limit, min_us, device, where), _text)
 
 
 def _describe(
@@ -103,17 +83,13 @@ def _describe(
         )
     if where is None:
         return describe_gaps(trace, limit=limit, min_us=min_us, device=device)
-    filtered = rows_where(trace, _TABLE, where)
-    data = describe_gaps(trace, limit=limit, min_us=min_us, device=device, kept=filtered.kept)
-    return {**data, "where": {"expression": where, "undecided": filtered.undecided}}
+    condition = rows_where(trace, _TABLE, where)
+    data = describe_gaps(trace, limit=limit, min_us=min_us, device=device, kept=condition.kept)
+    return {**data, "where": condition.as_json()}
 
 
-def _render(found: list[dict[str, Any]], output_format: str) -> str:
-    if output_format == "json":
-        from analyze.report.json_writer import to_json  # noqa: PLC0415
-
-        return to_json(found)
+def _text(data: dict[str, Any]) -> str:
     from analyze.report.console import wants_color  # noqa: PLC0415
     from analyze.report.gaps_text import render_gaps  # noqa: PLC0415
 
-    return "\n".join(render_gaps(data, color=wants_color()) for data in found)
+    return render_gaps(data, color=wants_color())

@@ -1,21 +1,12 @@
 """``analyze kernels``: every kernel name, what it costs, how and by whom it was launched."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from analyze.cli.traces import (
-    command_names,
-    complain,
-    emit,
-    find_traces,
-    load_recorded,
-    trace_arguments,
-    worst_exit_code,
-)
+from analyze.cli.traces import show_each, trace_arguments
 from analyze.cli.where_option import check_where, rows_where, where_option
-from analyze.errors import AnalyzeError, NothingToCheckError
+from analyze.errors import NothingToCheckError
 
 if TYPE_CHECKING:
     from analyze.tables.build import Trace
@@ -43,14 +34,12 @@ _SORTS = ("total", "count", "mean", "p95", "max", "occupancy", "tail", "name")
 @click.pass_context
 def kernels(
     ctx: click.Context,
-    traces: tuple[str, ...],
-    output_format: str,
-    output: Path | None,
-    forward: str | None,
+    /,
     where: str | None,
     sort: str,
     limit: int | None,
     full_names: bool,
+    **_shared: Any,
 ) -> None:
     """Print each kernel name with its times, precision, launch, occupancy, ops and source lines.
 
@@ -60,16 +49,12 @@ def kernels(
     blocks as the whole device holds at a time.
     """
     check_where(where, _TABLE)
-    reports: list[dict[str, Any]] = []
-    codes = [0]
-    for path in find_traces(traces, command_names(ctx), codes, output):
-        try:
-            reports.append(_report(load_recorded(path, forward), where, sort))
-        except AnalyzeError as error:
-            codes.append(complain(error))
-    if reports:
-        emit(_render(reports, output_format, limit, full_names=full_names), output)
-    ctx.exit(worst_exit_code(codes))
+    show_each(
+        ctx,
+        lambda trace: _report(trace, where, sort),
+        text=lambda report: _text(report, limit, full_names=full_names),
+        json=lambda report: {**report, "names": report["names"][:limit]},
+    )
 
 
 def _report(trace: "Trace", where: str | None, sort: str) -> dict[str, Any]:
@@ -85,23 +70,14 @@ def _report(trace: "Trace", where: str | None, sort: str) -> dict[str, Any]:
         raise NothingToCheckError(f"{trace.name}: {Need.GPU.value}")
     if where is None:
         return kernels_report(trace, sort=sort)
-    filtered = rows_where(trace, _TABLE, where)
-    report = kernels_report(trace, filtered.kept, sort)
-    return {**report, "where": {"expression": where, "undecided": filtered.undecided}}
+    condition = rows_where(trace, _TABLE, where)
+    report = kernels_report(trace, condition.kept, sort)
+    return {**report, "where": condition.as_json()}
 
 
-def _render(
-    reports: list[dict[str, Any]], output_format: str, limit: int | None, *, full_names: bool
-) -> str:
-    if output_format == "json":
-        from analyze.report.json_writer import to_json  # noqa: PLC0415
-
-        return to_json([{**report, "names": report["names"][:limit]} for report in reports])
+def _text(report: dict[str, Any], limit: int | None, *, full_names: bool) -> str:
     from analyze.report.console import wants_color  # noqa: PLC0415
     from analyze.report.kernels_text import DEFAULT_LIMIT, render_kernels  # noqa: PLC0415
 
-    color, shown = wants_color(), limit or DEFAULT_LIMIT
-    return "\n".join(
-        render_kernels(report, full_names=full_names, limit=shown, color=color)
-        for report in reports
-    )
+    shown = limit or DEFAULT_LIMIT
+    return render_kernels(report, full_names=full_names, limit=shown, color=wants_color())

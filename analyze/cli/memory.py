@@ -1,20 +1,11 @@
 """``analyze memory``: peak memory, what was live at it, and which ops allocate."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from analyze.cli.traces import (
-    command_names,
-    complain,
-    emit,
-    find_traces,
-    load_recorded,
-    trace_arguments,
-    worst_exit_code,
-)
-from analyze.errors import AnalyzeError, NothingToCheckError
+from analyze.cli.traces import show_each, trace_arguments
+from analyze.errors import NothingToCheckError
 
 if TYPE_CHECKING:
     from analyze.tables.build import Trace
@@ -33,26 +24,16 @@ _SHOWN = 5
 @click.pass_context
 def memory(
     ctx: click.Context,
-    traces: tuple[str, ...],
-    output_format: str,
-    output: Path | None,
-    forward: str | None,
+    /,
     limit: int | None,
+    **_shared: Any,
 ) -> None:
     """Print peak memory and what was live then, the ops that allocate most, and allocator churn.
 
     The trace must hold memory events: record it with profile_memory=True. Sizes are those of the
     allocator's blocks. An allocation belongs to the ops around it on its thread.
     """
-    reports, codes = [], [0]
-    for path in find_traces(traces, command_names(ctx), codes, output):
-        try:
-            reports.append(_report(load_recorded(path, forward)))
-        except AnalyzeError as error:
-            codes.append(complain(error))
-    if reports:
-        emit(_render(reports, output_format, limit or _SHOWN), output)
-    ctx.exit(worst_exit_code(codes))
+    show_each(ctx, _report, lambda report: _text(report, limit or _SHOWN))
 
 
 def _report(trace: "Trace") -> dict[str, Any]:
@@ -69,12 +50,8 @@ def _report(trace: "Trace") -> dict[str, Any]:
     return describe_memory(trace)
 
 
-def _render(reports: list[dict[str, Any]], output_format: str, limit: int) -> str:
-    if output_format == "json":
-        from analyze.report.json_writer import to_json  # noqa: PLC0415
-
-        return to_json(reports)
+def _text(report: dict[str, Any], limit: int) -> str:
     from analyze.report.console import wants_color  # noqa: PLC0415
     from analyze.report.memory_text import render_memory  # noqa: PLC0415
 
-    return "\n".join(render_memory(report, limit=limit, color=wants_color()) for report in reports)
+    return render_memory(report, limit=limit, color=wants_color())

@@ -1,24 +1,13 @@
 """``analyze ops``: torch's ``key_averages()`` table, without torch."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from analyze.cli.traces import (
-    command_names,
-    complain,
-    emit,
-    find_traces,
-    load_recorded,
-    trace_arguments,
-    worst_exit_code,
-)
+from analyze.cli.traces import show_each, trace_arguments
 from analyze.cli.where_option import check_where, rows_where, where_option
-from analyze.errors import AnalyzeError
 
 if TYPE_CHECKING:
-    from analyze.report.ops import Condition
     from analyze.tables.build import Trace
 
 TEXT_LIMIT = 25
@@ -52,15 +41,13 @@ TEXT_LIMIT = 25
 @click.pass_context
 def ops(
     ctx: click.Context,
-    traces: tuple[str, ...],
-    output_format: str,
-    output: Path | None,
-    forward: str | None,
+    /,
     group_by: str,
     sort: str | None,
     limit: int | None,
     step: int | None,
     where: str | None,
+    **shared: Any,
 ) -> None:
     """Print CPU and GPU time per op, as torch's key_averages() does, from the file alone.
 
@@ -81,34 +68,17 @@ def ops(
 
     keys, column = check_keys(group_by), check_sort(sort)
     check_where(where, "ops")
-    shown = limit or (TEXT_LIMIT if output_format == "text" else None)
-    results: list[dict[str, Any]] = []
-    codes = [0]
-    for path in find_traces(traces, command_names(ctx), codes, output):
-        try:
-            trace = load_recorded(path, forward)
-            chosen = None if where is None else _condition(trace, where)
-            results.append(average_ops(trace, Query(keys, column, shown, step, chosen)))
-        except AnalyzeError as error:
-            codes.append(complain(error))
-    if results:
-        emit(_render(results, output_format), output)
-    ctx.exit(worst_exit_code(codes))
+    shown = limit or (TEXT_LIMIT if shared["output_format"] == "text" else None)
+
+    def describe(trace: "Trace") -> dict[str, Any]:
+        chosen = None if where is None else rows_where(trace, "ops", where)
+        return average_ops(trace, Query(keys, column, shown, step, chosen))
+
+    show_each(ctx, describe, _text)
 
 
-def _condition(trace: "Trace", where: str) -> "Condition":
-    from analyze.report.ops import Condition  # noqa: PLC0415
-
-    found = rows_where(trace, "ops", where)
-    return Condition(where, found.kept, found.undecided)
-
-
-def _render(results: list[dict[str, Any]], output_format: str) -> str:
-    if output_format == "json":
-        from analyze.report.json_writer import to_json  # noqa: PLC0415
-
-        return to_json(results)
+def _text(data: dict[str, Any]) -> str:
     from analyze.report.console import wants_color  # noqa: PLC0415
     from analyze.report.ops_text import render_ops  # noqa: PLC0415
 
-    return "\n".join(render_ops(data, color=wants_color()) for data in results)
+    return render_ops(data, color=wants_color())

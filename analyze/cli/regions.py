@@ -1,24 +1,13 @@
 """``analyze regions``: what each ``record_function`` annotation cost, and what it launched."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from analyze.cli.traces import (
-    command_names,
-    complain,
-    emit,
-    find_traces,
-    load_recorded,
-    trace_arguments,
-    worst_exit_code,
-)
+from analyze.cli.traces import show_each, trace_arguments
 from analyze.cli.where_option import check_where, rows_where, where_option
-from analyze.errors import AnalyzeError
 
 if TYPE_CHECKING:
-    from analyze.report.ops import Condition
     from analyze.tables.build import Trace
 
 TEXT_LIMIT = 20
@@ -39,13 +28,11 @@ TEXT_LIMIT = 20
 @click.pass_context
 def regions(
     ctx: click.Context,
-    traces: tuple[str, ...],
-    output_format: str,
-    output: Path | None,
-    forward: str | None,
+    /,
     limit: int | None,
     each: bool,
     where: str | None,
+    **shared: Any,
 ) -> None:
     """Print CPU time and GPU time of each record_function, and why the two differ.
 
@@ -59,34 +46,17 @@ def regions(
     from analyze.report.regions import report_regions  # noqa: PLC0415
 
     check_where(where, "regions")
-    shown = limit or (TEXT_LIMIT if output_format == "text" else None)
-    results: list[dict[str, Any]] = []
-    codes = [0]
-    for path in find_traces(traces, command_names(ctx), codes, output):
-        try:
-            trace = load_recorded(path, forward)
-            chosen = None if where is None else _condition(trace, where)
-            results.append(report_regions(trace, where=chosen, limit=shown, each=each))
-        except AnalyzeError as error:
-            codes.append(complain(error))
-    if results:
-        emit(_render(results, output_format), output)
-    ctx.exit(worst_exit_code(codes))
+    shown = limit or (TEXT_LIMIT if shared["output_format"] == "text" else None)
+
+    def describe(trace: "Trace") -> dict[str, Any]:
+        chosen = None if where is None else rows_where(trace, "regions", where)
+        return report_regions(trace, where=chosen, limit=shown, each=each)
+
+    show_each(ctx, describe, _text)
 
 
-def _condition(trace: "Trace", where: str) -> "Condition":
-    from analyze.report.ops import Condition  # noqa: PLC0415
-
-    found = rows_where(trace, "regions", where)
-    return Condition(where, found.kept, found.undecided)
-
-
-def _render(results: list[dict[str, Any]], output_format: str) -> str:
-    if output_format == "json":
-        from analyze.report.json_writer import to_json  # noqa: PLC0415
-
-        return to_json(results)
+def _text(data: dict[str, Any]) -> str:
     from analyze.report.console import wants_color  # noqa: PLC0415
     from analyze.report.regions_text import render_regions  # noqa: PLC0415
 
-    return "\n".join(render_regions(data, color=wants_color()) for data in results)
+    return render_regions(data, color=wants_color())

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 import rich_click as click
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from analyze.tables.build import Trace
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Data: TypeAlias = dict[str, Any]
 
 TRACE_SUFFIXES = (".json", ".json.gz", ".json.zst", ".gz", ".zst", ".trace")
 STANDARD_INPUT = "-"
@@ -216,6 +217,36 @@ def load_recorded(path: str, forward: str | None) -> "Trace":
     if trace.is_empty:
         raise trace.nothing_recorded()
     return trace
+
+
+def show_each(
+    ctx: click.Context,
+    describe: "Callable[[Trace], Data]",
+    text: Callable[[Data], str],
+    json: Callable[[Data], Data] = lambda data: data,
+) -> NoReturn:
+    """Print what a command shows of each trace, and end with the exit code of all.
+
+    Args:
+        ctx: of a command with :func:`trace_arguments`.
+        describe: makes plain data of a trace; an ``AnalyzeError`` of it costs only that trace.
+        text: renders the data of one trace.
+        json: chooses what of it stands in the JSON.
+    """
+    given, results, codes = ctx.params, [], [0]
+    output: Path | None = given["output"]
+    for path in find_traces(given["traces"], command_names(ctx), codes, output):
+        try:
+            results.append(describe(load_recorded(path, given["forward"])))
+        except AnalyzeError as error:
+            codes.append(complain(error))
+    if results and given["output_format"] == "json":
+        from analyze.report.json_writer import to_json  # noqa: PLC0415
+
+        emit(to_json([json(data) for data in results]), output)
+    elif results:
+        emit("\n".join(map(text, results)), output)
+    ctx.exit(worst_exit_code(codes))
 
 
 def emit(text: str, output: Path | None) -> None:

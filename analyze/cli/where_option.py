@@ -1,7 +1,6 @@
 """``--where``: keep the rows of a table for which an expression of the rule language holds."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import rich_click as click
@@ -9,11 +8,10 @@ import rich_click as click
 from analyze.errors import AnalyzeError
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from analyze.engine.expressions import Compiled
     from analyze.engine.scope import Scope
     from analyze.engine.syntax import ExpressionError
+    from analyze.report.condition import Condition
     from analyze.tables.build import Trace
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -37,21 +35,6 @@ _EXAMPLES = {
 }
 
 
-@dataclass(frozen=True)
-class Filtered:
-    """What ``--where`` keeps.
-
-    Attributes:
-        expression: as given.
-        kept: per row of the table, whether the expression is known to hold.
-        undecided: rows of which that cannot be told, because something is unknown.
-    """
-
-    expression: str
-    kept: "pl.Series"
-    undecided: int
-
-
 def check_where(expression: str | None, table: str) -> None:
     """Check an expression before any trace is read.
 
@@ -62,7 +45,7 @@ def check_where(expression: str | None, table: str) -> None:
         _compile(expression, table, {})
 
 
-def rows_where(trace: "Trace", table: str, expression: str) -> Filtered:
+def rows_where(trace: "Trace", table: str, expression: str) -> "Condition":
     """Evaluate an expression on the rows of a table or view of the catalogue.
 
     Args:
@@ -75,41 +58,26 @@ def rows_where(trace: "Trace", table: str, expression: str) -> Filtered:
     """
     import polars as pl  # noqa: PLC0415
 
+    from analyze.report.condition import Condition  # noqa: PLC0415
+
     rows = trace.table(table)
     compiled, scope = _compile(expression, table, trace.table("trace").row(0, named=True))
     tests = [test.alias(name) for name, (_, test) in scope.text_tests.items()]
     holds = rows.with_columns(tests).with_columns(holds=compiled.expr.cast(pl.Boolean))["holds"]
-    return Filtered(expression, holds.fill_null(value=False), holds.null_count())
+    return Condition(expression, holds.fill_null(value=False), holds.null_count())
 
 
 def _compile(expression: str, table: str, facts: dict[str, Any]) -> "tuple[Compiled, Scope]":
     from analyze.engine.expressions import Place, compile_expression  # noqa: PLC0415
+    from analyze.engine.scope import Scope, TraceFacts, column_kinds  # noqa: PLC0415
     from analyze.engine.syntax import ExpressionError  # noqa: PLC0415
     from analyze.engine.values import Kind  # noqa: PLC0415
 
-    scope = _scope(table, facts)
+    scope = Scope(table, column_kinds(table), None, {}, TraceFacts(facts), {})
     try:
         return compile_expression(expression, scope, Place.ROWS, Kind.FLAG), scope
     except ExpressionError as error:
         raise AnalyzeError(_in_one_line(expression, error)) from None
-
-
-def _scope(table: str, facts: dict[str, Any]) -> "Scope":
-    """Return the names that an expression over a table may use: its columns, and ``trace.x``."""
-    import polars as pl  # noqa: PLC0415
-
-    from analyze.engine.scope import Scope  # noqa: PLC0415
-    from analyze.engine.values import Typed, kind_of_dtype  # noqa: PLC0415
-    from analyze.tables.catalogue import TABLES, TRACE  # noqa: PLC0415
-
-    columns = {column.name: kind_of_dtype(column.dtype) for column in TABLES[table].columns}
-    of_trace = {
-        column.name: Typed(
-            pl.lit(facts.get(column.name), dtype=column.dtype), kind_of_dtype(column.dtype)
-        )
-        for column in TRACE.columns
-    }
-    return Scope(table, columns, None, {}, of_trace, {})
 
 
 def _in_one_line(expression: str, error: "ExpressionError") -> str:

@@ -4,8 +4,7 @@ from analyze.engine.matchers import Macro, Shared, compile_matcher
 from analyze.engine.packs import Pack
 from analyze.engine.problems import Problem
 from analyze.engine.reporting import Reporter
-from analyze.engine.scope import Scope
-from analyze.engine.values import kind_of_dtype
+from analyze.engine.scope import Scope, column_kinds
 from analyze.tables.catalogue import TABLES, Table
 
 
@@ -26,8 +25,7 @@ def _problems(name: str, pack: Pack, table: Table) -> list[Problem]:
         word: Macro(macro.tree, trial if macro.reporter is pack.reporter else macro.reporter)
         for word, macro in pack.shared.macros.items()
     }
-    columns = {column.name: kind_of_dtype(column.dtype) for column in table.columns}
-    scope = Scope(table.name, columns, None, {}, {}, {})
+    scope = Scope(table.name, column_kinds(table.name), None, {}, {}, {})
     path = ("macros", name)
     compile_matcher(macros[name].tree, path, scope, trial, Shared(pack.shared.lists, macros))
     return trial.problems

@@ -1,8 +1,7 @@
 """A rule compiled for one set of parameters and one trace: polars expressions and templates."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import polars as pl
@@ -14,10 +13,10 @@ from analyze.engine.per import UNIT_WORD, Per, can_be_judged, per_of
 from analyze.engine.problems import did_you_mean
 from analyze.engine.reporting import Reporter
 from analyze.engine.result import Confidence, Level
-from analyze.engine.scope import Scope, Uses
+from analyze.engine.scope import Scope, TraceFacts, Uses, column_kinds
 from analyze.engine.syntax import ExpressionError
 from analyze.engine.templates import Template, parse_template
-from analyze.engine.values import Kind, Typed, Value, kind_of_dtype, kind_of_value
+from analyze.engine.values import Kind, Typed, Value, kind_of_value
 from analyze.engine.yaml_file import KeyPath
 from analyze.tables.catalogue import TABLES, TRACE, Table
 
@@ -166,35 +165,12 @@ def _scope(
 ) -> Scope:
     return Scope(
         table=table.name,
-        columns=_kinds(table.name),
+        columns=column_kinds(table.name),
         unit=per.word if per.table else None,
-        unit_columns=_kinds(per.table.name) if per.table else {},
-        facts=_Facts(facts or {}),
+        unit_columns=column_kinds(per.table.name) if per.table else {},
+        facts=TraceFacts(facts or {}),
         params=params,
     )
-
-
-@cache
-def _kinds(table: str) -> Mapping[str, Kind]:
-    """Return the kind of each column of a table."""
-    return {column.name: kind_of_dtype(column.dtype) for column in TABLES[table].columns}
-
-
-class _Facts(Mapping[str, Typed]):
-    """The columns of the ``trace`` row as constants, made when a rule asks for one."""
-
-    def __init__(self, row: Mapping[str, Any]) -> None:
-        self._row = row
-
-    def __getitem__(self, name: str) -> Typed:
-        kind = _kinds(TRACE.name)[name]
-        return Typed(pl.lit(self._row.get(name), dtype=TRACE.schema[name]), kind)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_kinds(TRACE.name))
-
-    def __len__(self) -> int:
-        return len(_kinds(TRACE.name))
 
 
 class _RuleCompiler:
@@ -332,7 +308,7 @@ class _RuleCompiler:
 
     def _prefixed_kinds(self) -> dict[str, Kind]:
         scope = self._scope
-        kinds = {f"trace.{name}": kind for name, kind in _kinds(TRACE.name).items()}
+        kinds = {f"trace.{name}": kind for name, kind in column_kinds(TRACE.name).items()}
         kinds |= {f"{scope.unit}.{name}": kind for name, kind in scope.unit_columns.items()}
         return kinds | {
             f"params.{name}": kind_of_value(value)

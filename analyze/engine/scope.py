@@ -1,11 +1,14 @@
 """The names that the expressions of one rule may use, and what compiling them collects."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
 
 import polars as pl
 
-from analyze.engine.values import Kind, Typed, Value
+from analyze.engine.values import Kind, Typed, Value, kind_of_dtype
+from analyze.tables.catalogue import TABLES, TRACE
 
 
 @dataclass
@@ -80,3 +83,26 @@ class Scope:
         name = f"#text{len(self.text_tests)}"
         self.text_tests[name] = (column, expr)
         return pl.col(name)
+
+
+@cache
+def column_kinds(table: str) -> Mapping[str, Kind]:
+    """Return the kind of each column of a table."""
+    return {column.name: kind_of_dtype(column.dtype) for column in TABLES[table].columns}
+
+
+class TraceFacts(Mapping[str, Typed]):
+    """The columns of the ``trace`` row as constants, made when a rule asks for one."""
+
+    def __init__(self, row: Mapping[str, Any]) -> None:
+        self._row = row
+
+    def __getitem__(self, name: str) -> Typed:
+        kind = column_kinds(TRACE.name)[name]
+        return Typed(pl.lit(self._row.get(name), dtype=TRACE.schema[name]), kind)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(column_kinds(TRACE.name))
+
+    def __len__(self) -> int:
+        return len(column_kinds(TRACE.name))

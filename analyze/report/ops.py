@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from analyze.errors import AnalyzeError, NothingToCheckError
+from analyze.report.condition import Condition
 from analyze.report.ops_rows import OP, host_rows
 from analyze.report.summary import microseconds
 from analyze.tables.build import Trace
@@ -56,21 +57,6 @@ TORCH_NAMES = {
 """What torch's ``sort_by`` calls them."""
 
 _TOTALS = ("cpu_ns", "device_ns")
-
-
-@dataclass(frozen=True)
-class Condition:
-    """Which rows of a table to count.
-
-    Attributes:
-        text: the expression, as given.
-        holds: whether it is known to hold, per row of the table.
-        undecided: rows of which that cannot be told.
-    """
-
-    text: str
-    holds: pl.Series
-    undecided: int
 
 
 @dataclass(frozen=True)
@@ -179,7 +165,7 @@ def _sum(nanoseconds: pl.Series) -> int:
 def _selected(trace: Trace, step: int | None, where: Condition | None) -> pl.DataFrame:
     rows = host_rows(trace)
     if where is not None:
-        rows = rows.filter(pl.col("kind") == OP).filter(where.holds)
+        rows = rows.filter(pl.col("kind") == OP).filter(where.kept)
     if step is None:
         return rows
     steps = trace.facts.steps.intervals["index"].drop_nulls().to_list()

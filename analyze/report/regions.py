@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from analyze.errors import NothingToCheckError
-from analyze.report.ops import Condition
+from analyze.report.condition import Condition
 from analyze.report.ops_rows import as_one_step
 from analyze.report.regions_why import why
 from analyze.report.summary import microseconds
@@ -47,7 +47,7 @@ def report_regions(
     Raises:
         NothingToCheckError: there is no such annotation.
     """
-    regions = trace.regions if where is None else trace.regions.filter(where.holds)
+    regions = trace.regions if where is None else trace.regions.filter(where.kept)
     number = pl.int_range(pl.len()).over("name")
     regions = regions.with_columns(
         pl.format("{} [{}]", "name", number).alias("name") if each else as_one_step("name"),
@@ -63,7 +63,7 @@ def report_regions(
         "trace": trace.name,
         "coverage": coverage(trace),
         "quality": quality(trace),
-        "where": _where(where),
+        "where": where and where.as_json(),
         "annotations": regions.height,
         "synchronisation": _synchronisation(trace, regions, work),
         "name_count": len(names),
@@ -74,12 +74,6 @@ def report_regions(
 def _no_match(where: Condition) -> str:
     unknown = f"; of {where.undecided:,} it cannot tell" if where.undecided else ""
     return f"--where holds for none of its annotations{unknown}"
-
-
-def _where(where: Condition | None) -> dict[str, Any] | None:
-    if where is None:
-        return None
-    return {"expression": where.text, "undecided": where.undecided}
 
 
 def _work(trace: Trace, regions: pl.DataFrame) -> pl.DataFrame:

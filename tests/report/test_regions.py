@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from analyze.errors import AnalyzeError, NothingToCheckError
-from analyze.report.ops import Condition
+from analyze.report.condition import Condition
 from analyze.report.regions import report_regions
 from analyze.report.regions_text import render_regions
 from analyze.tables.build import Trace, load_trace
