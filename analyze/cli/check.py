@@ -8,14 +8,16 @@ from click.exceptions import Exit
 
 from analyze.cli.capture_folders import captures_without_trace
 from analyze.cli.expectations import NO_GUESSES, Guesses, read_guesses
+from analyze.cli.report_output import ReportOutput, report_output
 from analyze.cli.rule_options import LoadedRules, RuleOptions, rule_options
 from analyze.cli.traces import (
+    cache_option,
     command_names,
     complain,
-    emit,
     find_traces,
+    forward_option,
     load_recorded,
-    trace_arguments,
+    traces_argument,
     worst_exit_code,
 )
 from analyze.errors import AnalyzeError, NothingToCheckError
@@ -24,13 +26,17 @@ if TYPE_CHECKING:
     from analyze.engine.result import Level, TraceReport
     from analyze.engine.rule import Rule
     from analyze.engine.selection import Selection
+    from analyze.tables.build import Trace
 
 FINDINGS = 1
 """Exit code when something at or above --fail-on was found."""
 
 
 @click.command()
-@trace_arguments
+@traces_argument
+@report_output
+@forward_option
+@cache_option
 @click.option(
     "--fail-on",
     type=click.Choice(["info", "warning", "error", "never"]),
@@ -44,20 +50,19 @@ FINDINGS = 1
     help="A guess file, as `analyze guess` writes it, to check beside the rules. Repeatable.",
 )
 @rule_options
-@click.option("-v", "--verbose", is_flag=True, help="All evidence, and what was as guessed.")
 @click.pass_context
 def check(
     ctx: click.Context,
     traces: tuple[str, ...],
-    output_format: str,
-    output: Path | None,
+    out: ReportOutput,
     forward: str | None,
     fail_on: "Level | Literal['never'] | None",
     expected: tuple[Path, ...],
     options: RuleOptions,
-    verbose: bool,
 ) -> None:
     """Print coverage, then findings: expected, observed, where, evidence, action, savings."""
+    from analyze.report.views import with_views  # noqa: PLC0415
+
     loaded = options.load_sound()
     config = loaded.found.config
     codes = [complain(loaded.invalid)] if loaded.invalid else []
@@ -67,17 +72,17 @@ def check(
     forward = forward or config.forward or guesses.forward
     fail_on = fail_on or config.fail_on or "error"
     reports: list[TraceReport] = []
-    for path in find_traces(traces, command_names(ctx), codes, output):
+    for path in find_traces(traces, command_names(ctx), codes, *out.files):
         try:
-            report = check_trace(path, forward, rules, loaded.selection, guesses)
+            trace, report = load_and_check(path, forward, rules, loaded.selection, guesses)
         except AnalyzeError as error:
             codes.append(complain(error))
             continue
-        reports.append(report)
+        reports.append(with_views(report, trace) if out.needs_views else report)
         codes += [_verdict(report, fail_on), *guesses.unanswered(report, rules)]
     _complain_of_stale_ignores(reports, loaded)
     if reports:
-        emit(_render(reports, traces, output_format, verbose=verbose), output)
+        out.write(reports, captures_without_trace(traces))
     ctx.exit(worst_exit_code(codes))
 
 
@@ -100,13 +105,13 @@ def _complain_of_stale_ignores(reports: "list[TraceReport]", loaded: LoadedRules
         click.echo(f"analyze: {loaded.found.file}: {words}; remove it", err=True)
 
 
-def check_trace(
+def load_and_check(
     path: str,
     forward: str | None,
     rules: "list[Rule]",
     selection: "Selection | None" = None,
     guesses: Guesses = NO_GUESSES,
-) -> "TraceReport":
+) -> "tuple[Trace, TraceReport]":
     """Read one trace and run rules on it, those of guesses among them.
 
     Raises:
@@ -117,7 +122,7 @@ def check_trace(
     from analyze.engine.selection import EVERYTHING  # noqa: PLC0415
 
     trace = load_recorded(path, forward)
-    return guesses.explained(run_rules(trace, rules, selection or EVERYTHING), trace)
+    return trace, guesses.explained(run_rules(trace, rules, selection or EVERYTHING), trace)
 
 
 def _verdict(report: "TraceReport", fail_on: "Level | Literal['never']") -> int:
@@ -126,20 +131,3 @@ def _verdict(report: "TraceReport", fail_on: "Level | Literal['never']") -> int:
     if fail_on == "never":
         return 0
     return FINDINGS if report.failing(fail_on) else 0
-
-
-def _render(
-    reports: "list[TraceReport]", arguments: tuple[str, ...], output_format: str, *, verbose: bool
-) -> str:
-    if output_format == "json":
-        from analyze.report.json_writer import to_json  # noqa: PLC0415
-
-        return to_json([report.to_dict() for report in reports])
-    from analyze.report.captures_text import render_captures  # noqa: PLC0415
-    from analyze.report.console import wants_color  # noqa: PLC0415
-    from analyze.report.text import render_report  # noqa: PLC0415
-
-    color = wants_color()
-    texts = [render_report(report, verbose=verbose, color=color) for report in reports]
-    side_by_side = render_captures(reports, captures_without_trace(arguments), color=color)
-    return "\n".join(texts) + side_by_side

@@ -79,11 +79,13 @@ output_option = click.option(
 )
 
 
+traces_argument = click.argument("traces", metavar="TRACE...", nargs=-1, required=True)
+
+
 def trace_arguments(command: Command) -> Command:
     """Add the arguments that every command over traces takes."""
     command = format_option("text", "json")(command)
-    command = output_option(forward_option(cache_option(command)))
-    return click.argument("traces", metavar="TRACE...", nargs=-1, required=True)(command)
+    return traces_argument(output_option(forward_option(cache_option(command))))
 
 
 def command_names(ctx: click.Context) -> list[str]:
@@ -93,7 +95,7 @@ def command_names(ctx: click.Context) -> list[str]:
 
 
 def find_traces(
-    arguments: Sequence[str], commands: Sequence[str], codes: list[int], output: Path | None
+    arguments: Sequence[str], commands: Sequence[str], codes: list[int], *outputs: Path | None
 ) -> Iterator[str]:
     """Yield the trace files that the arguments name.
 
@@ -103,18 +105,20 @@ def find_traces(
         arguments: as given.
         commands: names of commands, for "did you mean".
         codes: is given the exit code of each argument that names no trace, after saying so.
-        output: the file that will be written; a trace of that name is refused.
+        outputs: the files that will be written; a trace of such a name is refused.
     """
     for argument in arguments:
         try:
-            yield from _traces_of(argument, commands, output)
+            yield from _traces_of(argument, commands, outputs)
             folder = capture_folder(argument)
             codes += [complain(problem) for problem in problems(folder)] if folder else []
         except TraceError as error:
             codes.append(complain(error))
 
 
-def _traces_of(argument: str, commands: Sequence[str], output: Path | None) -> list[str]:
+def _traces_of(
+    argument: str, commands: Sequence[str], outputs: Sequence[Path | None]
+) -> list[str]:
     folder = capture_folder(argument)
     try:
         exists = Path(argument).exists()
@@ -125,8 +129,10 @@ def _traces_of(argument: str, commands: Sequence[str], output: Path | None) -> l
     if not argument or not exists:
         raise TraceError(_missing(argument, commands))
     traces = _traces_in(folder) if folder else [argument]
-    if output is not None and output.resolve() in {Path(trace).resolve() for trace in traces}:
-        raise TraceError(f"{output}: is one of the traces; --output would overwrite it")
+    read = {Path(trace).resolve() for trace in traces}
+    for output in outputs:
+        if output is not None and output.resolve() in read:
+            raise TraceError(f"{output}: is one of the traces; --output would overwrite it")
     return traces
 
 

@@ -15,6 +15,7 @@ import polars as pl
 from analyze.engine.data import UNIT, Tables
 from analyze.engine.judge import CHAIN, Judge, Judged, Suspect
 from analyze.engine.needs import missing
+from analyze.engine.places import ROW
 from analyze.engine.program import Program
 
 _HOLDS = "#holds"
@@ -104,7 +105,10 @@ def rows_in_units(program: Program, tables: Tables, units: pl.DataFrame) -> pl.D
     table = program.table
     rows = tables.table(table.name)
     needed = _needed_columns(program)
-    extra = [tables.unit_index(table, program.per).alias(UNIT)]
+    extra = [
+        tables.unit_index(table, program.per).alias(UNIT),
+        pl.int_range(rows.height, dtype=pl.UInt32, eager=True).alias(ROW),
+    ]
     extra += [
         tables.distinct_test(table, column, test).alias(name)
         for name, (column, test) in program.scope.text_tests.items()
@@ -147,6 +151,7 @@ class Evaluation:
         """
         self._program = program
         self._quorum = quorum
+        self._tables = tables
         self._keys = [f"#key{index}" for index in range(len(program.group_by))]
         self.units = tables.units(program.per)
         rows = rows_in_units(program, tables, self.units)
@@ -288,7 +293,7 @@ class Evaluation:
         for suspect in suspects:
             found = rows.get(tuple(suspect.group.values()), self.rows.clear())
             found = found.filter(pl.col(UNIT).is_in(suspect.units[UNIT].implode()))
-            judged.append(Judge(self._program, suspect, found).run())
+            judged.append(Judge(self._program, suspect, found, self._tables).run())
         return judged
 
     def _rows_by_group(self, suspects: list[Suspect]) -> dict[tuple[Any, ...], pl.DataFrame]:

@@ -59,6 +59,9 @@ def make_finding(rule: Rule, program: Program, judged: Judged, facts: Mapping[st
         evidence=tuple(
             {name: plain(value) for name, value in row.items()} for row in judged.evidence
         ),
+        places=judged.places,
+        places_total=judged.rows,
+        source=judged.source,
         known_problems=rule.known_problems,
         references=rule.references,
         fingerprint=fingerprint(rule.code, judged.group),

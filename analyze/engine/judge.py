@@ -5,9 +5,10 @@ from typing import Any
 
 import polars as pl
 
-from analyze.engine.data import UNIT
+from analyze.engine.data import UNIT, Tables
+from analyze.engine.places import places_of, source_of
 from analyze.engine.program import Program, Verdict
-from analyze.engine.result import LEVELS, FindingState, Level
+from analyze.engine.result import LEVELS, FindingState, Level, Place
 
 CHAIN = "op_chain"
 """The column that says which ops a row lies under."""
@@ -31,6 +32,9 @@ class Judged:
         benign: the verdict that makes it harmless.
         uncertain: the verdicts that say what it rests on without knowing it.
         evidence: rows, as plain JSON types.
+        places: where the first of the matched rows are, in the order of the evidence.
+        rows: how many matched rows there are.
+        source: the user's source line that most of them have.
         chains: the distinct op chains of the matched rows; empty where the table has none.
     """
 
@@ -48,6 +52,9 @@ class Judged:
     benign: Verdict | None
     uncertain: list[Verdict]
     evidence: list[dict[str, Any]]
+    places: tuple[Place, ...]
+    rows: int
+    source: str | None
     chains: frozenset[str | None]
 
 
@@ -72,19 +79,23 @@ class Suspect:
 class Judge:
     """Judges one group."""
 
-    def __init__(self, program: Program, suspect: Suspect, rows: pl.DataFrame) -> None:
+    def __init__(
+        self, program: Program, suspect: Suspect, rows: pl.DataFrame, tables: Tables
+    ) -> None:
         """Hold what is judged.
 
         Args:
             program: the rule.
             suspect: the group.
             rows: its matched rows in the mismatching units.
+            tables: where the rows are.
         """
         units = suspect.units
         self._program = program
         self._suspect = suspect
         self._units = units
         self._rows = rows
+        self._tables = tables
         self._medians = _medians(units)
 
     def run(self) -> Judged:
@@ -92,6 +103,7 @@ class Judge:
         levels = self._units.select(UNIT, self._level())
         worst = levels.sort(_LEVEL, descending=True, maintain_order=True).row(0, named=True)
         savings_us, savings_share = self._savings()
+        rows, table = self._sorted_rows(), self._program.table
         return Judged(
             group=self._suspect.group,
             state=self._suspect.state,
@@ -106,7 +118,10 @@ class Judge:
             savings_share=savings_share,
             benign=next(filter(self._is_benign, self._program.benign), None),
             uncertain=[verdict for verdict in self._program.uncertain if self._applies(verdict)],
-            evidence=self._evidence(),
+            evidence=self._evidence(rows),
+            places=places_of(rows, table, self._tables),
+            rows=rows.height,
+            source=source_of(rows, table, self._tables),
             chains=frozenset(self._rows[CHAIN].unique()) if CHAIN in self._rows else frozenset(),
         )
 
@@ -149,11 +164,13 @@ class Judge:
             return False
         return self._rows.select(verdict.rows.alias("matches"))["matches"].any()
 
-    def _evidence(self) -> list[dict[str, Any]]:
-        rows = self._rows
-        if self._program.sort is not None:
-            column, descending = self._program.sort
-            rows = rows.sort(column, descending=descending, nulls_last=True, maintain_order=True)
+    def _sorted_rows(self) -> pl.DataFrame:
+        if self._program.sort is None:
+            return self._rows
+        column, descending = self._program.sort
+        return self._rows.sort(column, descending=descending, nulls_last=True, maintain_order=True)
+
+    def _evidence(self, rows: pl.DataFrame) -> list[dict[str, Any]]:
         if self._program.distinct:
             rows = rows.unique(self._program.distinct, keep="first", maintain_order=True)
         shown = rows.select(self._program.evidence).head(self._program.limit)

@@ -33,6 +33,27 @@ class Folded:
 
 
 @dataclass(frozen=True)
+class Place:
+    """An event, or a span of time, in which a finding can be seen.
+
+    Attributes:
+        name: of the event; of a span what it is, such as ``gap`` or ``forward``.
+        start_us: from the trace start; to the nanosecond, as all times.
+        dur_us: duration; null where the event has none.
+        device, stream: of GPU work, and the device of a gap.
+        pid, tid: process and thread of a host event, as the file writes them.
+    """
+
+    name: str
+    start_us: float
+    dur_us: float | None
+    device: int | None
+    stream: int | None
+    pid: str | None
+    tid: str | None
+
+
+@dataclass(frozen=True)
 class Finding:
     """What one rule found for one group.
 
@@ -60,6 +81,9 @@ class Finding:
         because: why it is benign.
         uncertain: what the finding rests on without knowing it.
         evidence: rows of the table.
+        places: where its rows are in the trace, in the order of the evidence, at most 100.
+        places_total: how many rows there are.
+        source: the user's source line that most of them have, ``file:line`` as recorded.
         known_problems, references: of the rule.
         explained_by: fingerprint of the cause it is folded under. Its savings are part of the
             cause's and must not be added to them.
@@ -93,6 +117,9 @@ class Finding:
     because: str | None
     uncertain: tuple[str, ...]
     evidence: tuple[dict[str, Any], ...]
+    places: tuple[Place, ...]
+    places_total: int
+    source: str | None
     known_problems: tuple[str, ...]
     references: tuple[str, ...]
     fingerprint: str
@@ -170,7 +197,20 @@ class UnitCount:
 
 @dataclass(frozen=True)
 class TraceReport:
-    """Everything that was found in one trace, findings ranked."""
+    """Everything that was found in one trace, findings ranked.
+
+    Attributes:
+        trace: the path it was read from.
+        unit: what a forward is in it.
+        coverage, quality: what was recorded and linked, and how sound it is.
+        findings: ranked.
+        passed: rules whose expectation holds.
+        not_applicable: rules that the trace cannot answer.
+        errors: rules that failed.
+        ignored: rules whose findings the configuration ignores.
+        views: what a report shows beside the findings; see :mod:`analyze.report.views`. Null where
+            no format asked for it.
+    """
 
     trace: str
     unit: UnitCount
@@ -181,6 +221,7 @@ class TraceReport:
     not_applicable: tuple[NotApplicable, ...] = ()
     errors: tuple[RuleFailure, ...] = ()
     ignored: tuple[Ignored, ...] = ()
+    views: dict[str, Any] | None = None
     schema_version: int = field(default=SCHEMA_VERSION)
 
     @property

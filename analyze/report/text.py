@@ -8,8 +8,10 @@ from rich.text import Text
 
 from analyze.engine.result import Checked, Finding, TraceReport
 from analyze.kernels.display import shorten
+from analyze.report.captures_text import render_captures
 from analyze.report.console import buffer_console, rendered
 from analyze.report.coverage_text import coverage_lines
+from analyze.report.formats import Rendering
 from analyze.report.summary_text import print_pairs
 from analyze.words import counted, duration, percentage, printable, share, size
 
@@ -17,6 +19,13 @@ _MARKS = {"error": "\u2717", "warning": "!", "info": "i"}
 _STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _BRIEF_EVIDENCE = 3
 _LONG_NAME = 60
+
+
+def write_text(reports: Sequence[TraceReport], rendering: Rendering) -> str:
+    """Return reports of findings as text, captures side by side below them; the format ``text``."""
+    verbose, color = rendering.verbose, rendering.color
+    texts = [render_report(report, verbose=verbose, color=color) for report in reports]
+    return "\n".join(texts) + render_captures(reports, rendering.absent, color=color)
 
 
 def render_report(report: TraceReport, *, verbose: bool = False, color: bool = False) -> str:

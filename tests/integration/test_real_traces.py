@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analyze.cli.check import check_trace
+from analyze.cli.check import load_and_check
 from analyze.engine.loading import load_rules
 from analyze.engine.result import TraceReport
 from analyze.errors import AnalyzeError
@@ -23,7 +23,8 @@ def reports(real_traces: Path) -> dict[str, TraceReport | AnalyzeError]:
     found: dict[str, TraceReport | AnalyzeError] = {}
     for folder in sorted(path for path in real_traces.iterdir() if path.is_dir()):
         try:
-            found[folder.name] = check_trace(str(trace_of(real_traces, folder.name)), None, rules)
+            path = str(trace_of(real_traces, folder.name))
+            _, found[folder.name] = load_and_check(path, None, rules)
         except AnalyzeError as error:
             found[folder.name] = error
     return found

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from analyze.cli.check import check_trace
+from analyze.cli.check import load_and_check
 from analyze.engine.loading import load_rules
 from analyze.report.summary import summarise
 from analyze.report.summary_text import render_summary
@@ -40,7 +40,7 @@ def compare(text: str, name: str, samples: Path) -> None:
 @pytest.mark.parametrize("verbose", [False, True], ids=["brief", "verbose"])
 @pytest.mark.parametrize("name", NAMES)
 def test_reports(name: str, verbose: bool, samples: Path) -> None:
-    report = check_trace(str(samples / f"{name}.json.gz"), None, load_rules(tests=False))
+    _, report = load_and_check(str(samples / f"{name}.json.gz"), None, load_rules(tests=False))
     kind = "verbose" if verbose else "report"
     compare(render_report(report, verbose=verbose), f"{name}.{kind}", samples)
 

@@ -1,0 +1,62 @@
+"""The formats of a report of findings; each is one writer that renders the result alone."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from analyze.engine.result import TraceReport
+    from analyze.trace.capture_json import CaptureEntry
+
+
+@dataclass(frozen=True)
+class Rendering:
+    """How a report is to be rendered.
+
+    Attributes:
+        verbose: all evidence, and what was as guessed.
+        color: use terminal colours.
+        absent: captures without a trace, which a report of a capture folder names.
+    """
+
+    verbose: bool = False
+    color: bool = False
+    absent: "Sequence[CaptureEntry]" = field(default_factory=tuple)
+
+
+Writer = Callable[["Sequence[TraceReport]", Rendering], str]
+
+_WRITERS = {
+    "text": "analyze.report.text:write_text",
+    "json": "analyze.report.json_writer:write_json",
+}
+"""Where the writer of each format is; only the one in use is imported."""
+
+FORMATS = tuple(_WRITERS)
+
+_SUFFIXES = {
+    ".json": "json",
+}
+
+WITH_VIEWS = frozenset({"json"})
+"""Formats that show, or keep for later, what ``TraceReport.views`` holds."""
+
+
+def format_of(path: Path) -> str | None:
+    """Return the format that the name of an output file asks for; None where it asks for none."""
+    return _SUFFIXES.get(path.suffix.lower())
+
+
+def render(name: str, reports: "Sequence[TraceReport]", rendering: Rendering) -> str:
+    """Return reports in a format.
+
+    Args:
+        name: one of :data:`FORMATS`.
+        reports: at least one.
+        rendering: how.
+    """
+    module, function = _WRITERS[name].split(":")
+    writer: Writer = getattr(import_module(module), function)
+    return writer(reports, rendering)
