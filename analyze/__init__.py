@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from analyze.api import FindingsError, Report, Trace, check, load
+    from analyze.api import FindingsError, Report, Trace, check, load, read_results
     from analyze.engine.loading import load_rules
     from analyze.engine.result import Finding
     from analyze.engine.rule import Rule
@@ -27,6 +27,7 @@ __all__ = [
     "check",
     "load",
     "load_rules",
+    "read_results",
 ]
 
 _MODULES = {

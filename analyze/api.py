@@ -19,9 +19,12 @@ from analyze.engine.run import run_rules
 from analyze.engine.selection import Selection
 from analyze.engine.values import Value
 from analyze.errors import AnalyzeError, NothingToCheckError
+from analyze.report import stored_result
+from analyze.report.formats import FORMATS, Rendering, render
 from analyze.report.html_repr import report_html, trace_html
 from analyze.report.summary import summarise
 from analyze.report.text import closing_line, render_report
+from analyze.report.views import with_views
 from analyze.tables import build, coverage
 from analyze.tables.catalogue import TABLES
 from analyze.words import closest, counted, printable
@@ -150,6 +153,27 @@ class Report(TraceReport):
         """Return the text that ``analyze check`` prints, ``verbose`` or not."""
         return render_report(self, verbose=verbose)
 
+    def to_json(self) -> str:
+        """Return the JSON that ``analyze check --format json`` prints.
+
+        ``analyze schema`` documents its keys; :func:`read_results` reads it back.
+        """
+        return self.render("json")
+
+    def render(self, format: str, *, verbose: bool = False) -> str:  # noqa: A002 - as the option
+        """Return the report in a format.
+
+        Args:
+            format: as ``--format`` of the command: ``"text"``, ``"json"``, ``"sarif"``, ...
+            verbose: all evidence, and what was as guessed.
+
+        Raises:
+            ValueError: there is no such format.
+        """
+        if format not in FORMATS:
+            raise ValueError(f"no format {format!r}: must be one of {', '.join(FORMATS)}")
+        return render(format, [self], Rendering(verbose))
+
     def __str__(self) -> str:
         """Return the text that ``analyze check`` prints."""
         return self.to_text()
@@ -249,7 +273,22 @@ def check(  # noqa: PLR0913 - each is an option of the command
     built = (trace if isinstance(trace, Trace) else load(trace))._built
     if built.is_empty:
         raise built.nothing_recorded()
-    found = run_rules(built, chosen)
+    return _as_report(with_views(run_rules(built, chosen), built))
+
+
+def read_results(path: AnyPath) -> list[Report]:
+    """Read reports that were stored as JSON, as ``--from`` of the command does.
+
+    Args:
+        path: a file with one result, a list of them, or one a line; ``"-"`` is standard input.
+
+    Raises:
+        TraceError: it cannot be read, or is no result that this version knows.
+    """
+    return [_as_report(stored) for stored in stored_result.read_results(os.fspath(path))]
+
+
+def _as_report(found: TraceReport) -> Report:
     return Report(**{field.name: getattr(found, field.name) for field in fields(found)})
 
 

@@ -38,6 +38,7 @@ class Config(_Strict):
         params: per code, values of its parameters.
         fail_on: as ``--fail-on``.
         forward: as ``--forward``.
+        baseline: as ``--baseline``, relative to the file.
     """
 
     rules: list[Text] = []
@@ -49,6 +50,7 @@ class Config(_Strict):
         Literal["info", "warning", "error", "never"] | None, Field(alias="fail-on")
     ] = None
     forward: Text | None = None
+    baseline: Text | None = None
 
     @property
     def selection(self) -> Selection:
@@ -69,6 +71,14 @@ class ConfigFile:
         """The project's rule files and folders."""
         folder = self.file.parent if self.file else Path()
         return [folder / path for path in self.config.rules]
+
+    @property
+    def baseline(self) -> Path | None:
+        """The project's baseline file, relative to the current folder where it lies below it."""
+        if self.file is None or self.config.baseline is None:
+            return None
+        path = self.file.parent / self.config.baseline
+        return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def find_config(start: Path) -> ConfigFile:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from capture.cli_options import recording_options, workload_options
+from capture.completion import complete_variant, completion
 from capture.errors import CaptureError, RequestError
 from capture.options import CPU_SHAPE, GPU_SHAPE, Protocol, Shape
 from capture.words import one_line
@@ -64,6 +65,7 @@ class CaptureGroup(click.Group):
     "variants",
     multiple=True,
     metavar="NAME",
+    shell_complete=complete_variant,
     help="A variant (see --list), or your own as path/to/file.py:function; repeatable."
     " Default: all that this machine can run.",
 )
@@ -141,6 +143,9 @@ def schema() -> None:
     from capture.schema import schema_text  # noqa: PLC0415
 
     click.echo(schema_text(), nl=False)
+
+
+capture.add_command(completion)
 
 
 def _refuse_options_before(ctx: click.Context) -> None:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from analyze.cli.help_page import PRINT_CODES, SETUP, Command, Example, Group, Page
 from analyze.cli.traces import format_option
 from analyze.errors import AnalyzeError
 
@@ -13,12 +14,23 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 
-@click.group()
+@click.group(
+    cls=Group,
+    panel=SETUP,
+)
 def cache() -> None:
     """Show or empty the cache of traces that were read before."""
 
 
-@cache.command()
+@cache.command(
+    cls=Command,
+    page=Page(
+        examples=(Example("analyze cache info", "where it is, and how large"),),
+        exit_codes=PRINT_CODES,
+        environment={"XDG_CACHE_HOME": "where the cache lies, ~/.cache by default"},
+        see_also=("analyze cache clear",),
+    ),
+)
 @format_option("text", "json")
 def info(output_format: str) -> None:
     """Print where the cache is, what it holds and how large it may become."""
@@ -42,7 +54,15 @@ def info(output_format: str) -> None:
     click.echo(f"holds   {_worded(usage)} of at most {size(store.max_bytes)}")
 
 
-@cache.command()
+@cache.command(
+    cls=Command,
+    page=Page(
+        examples=(Example("analyze cache clear", "free the space"),),
+        exit_codes={0: "emptied", 2: "usage error, or it cannot be emptied"},
+        environment={"XDG_CACHE_HOME": "where the cache lies, ~/.cache by default"},
+        see_also=("analyze check --cache",),
+    ),
+)
 def clear() -> None:
     """Remove everything that is cached."""
     store = _store()

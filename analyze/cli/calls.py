@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from analyze.cli.help_page import LOOK, TRACE_ENVIRONMENT, VIEW_CODES, Command, Example, Page
 from analyze.cli.traces import show_each, trace_arguments
 from analyze.errors import NothingToCheckError
 
@@ -11,11 +12,27 @@ if TYPE_CHECKING:
     from analyze.tables.build import Trace
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    panel=LOOK,
+    page=Page(
+        examples=(
+            Example("analyze calls trace.json.gz", "what every attention call ran"),
+            Example("analyze calls captures --format json", "the same of a folder, as JSON"),
+        ),
+        exit_codes=VIEW_CODES,
+        environment=TRACE_ENVIRONMENT,
+        see_also=(
+            "analyze ops",
+            "analyze explain ATTN101",
+        ),
+    ),
+)
 @trace_arguments
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
+    metavar="N",
     help="Kinds of call to show. Default: 10 as text, all as JSON.",
 )
 @click.pass_context
@@ -35,7 +52,7 @@ def calls(
     show_each(
         ctx,
         _report,
-        text=lambda report: _text(report, limit),
+        text=lambda report, *, color: _text(report, limit, color=color),
         json=lambda report: {**report, "groups": report["groups"][:limit]},
     )
 
@@ -65,8 +82,7 @@ def _why_nothing(trace: "Trace") -> str:
     )
 
 
-def _text(report: dict[str, Any], limit: int | None) -> str:
+def _text(report: dict[str, Any], limit: int | None, *, color: bool) -> str:
     from analyze.report.calls_text import DEFAULT_LIMIT, render_calls  # noqa: PLC0415
-    from analyze.report.console import wants_color  # noqa: PLC0415
 
-    return render_calls(report, limit=limit or DEFAULT_LIMIT, color=wants_color())
+    return render_calls(report, limit=limit or DEFAULT_LIMIT, color=color)

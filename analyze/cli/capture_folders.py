@@ -24,6 +24,16 @@ def capture_folder(argument: str) -> Path | None:
         return None
 
 
+@cache
+def paths_below(folder: Path) -> tuple[Path, ...]:
+    """Return all that lies in a folder and below it; a run walks it once."""
+    return tuple(folder.rglob("*"))
+
+
+def _manifests(folder: Path) -> list[Path]:
+    return sorted(path for path in paths_below(folder) if path.name == CAPTURE_JSON)
+
+
 def in_order_of_capture(traces: Sequence[Path]) -> list[Path]:
     """Sort traces by folder, and within one as its capture.json names them, then by name."""
 
@@ -41,7 +51,7 @@ def problems(folder: Path) -> list[TraceError]:
     A trace that capture.json names may be gone, or capture.json itself not be usable.
     """
     found = []
-    for manifest in sorted(folder.rglob(CAPTURE_JSON)):
+    for manifest in _manifests(folder):
         try:
             _read(manifest)
         except TraceError as error:
@@ -62,7 +72,7 @@ def captures_without_trace(arguments: Sequence[str]) -> "list[CaptureEntry]":
         manifest
         for folder in map(capture_folder, arguments)
         if folder is not None
-        for manifest in sorted(folder.rglob(CAPTURE_JSON))
+        for manifest in _manifests(folder)
     ]
     return [
         entry

@@ -1,15 +1,19 @@
 """``analyze check``: run the rules on traces and print what they found."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import rich_click as click
 from click.exceptions import Exit
 
+from analyze.cli.baseline_options import Known, baseline_option, read_known, tolerance_option
 from analyze.cli.capture_folders import captures_without_trace
+from analyze.cli.completing import complete_files
 from analyze.cli.expectations import NO_GUESSES, Guesses, read_guesses
+from analyze.cli.help_page import CHECK_CODES, FIND, TRACE_ENVIRONMENT, Command, Example, Page
 from analyze.cli.report_output import ReportOutput, report_output
 from analyze.cli.rule_options import LoadedRules, RuleOptions, rule_options
+from analyze.cli.stored import from_option, read_stored, refuse_misfits
 from analyze.cli.traces import (
     cache_option,
     command_names,
@@ -17,23 +21,55 @@ from analyze.cli.traces import (
     find_traces,
     forward_option,
     load_recorded,
-    traces_argument,
+    refuse_overwriting,
     worst_exit_code,
 )
 from analyze.errors import AnalyzeError, NothingToCheckError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from analyze.engine.result import Level, TraceReport
     from analyze.engine.rule import Rule
     from analyze.engine.selection import Selection
     from analyze.tables.build import Trace
+    from analyze.trace.capture_json import CaptureEntry
+
+    FailOn: TypeAlias = Level | Literal["never"]
 
 FINDINGS = 1
 """Exit code when something at or above --fail-on was found."""
 
 
-@click.command()
-@traces_argument
+@click.command(
+    cls=Command,
+    panel=FIND,
+    page=Page(
+        examples=(
+            Example("analyze trace.json.gz", "findings of one trace, worst first"),
+            Example(
+                "analyze captures --format json --output report.json",
+                "every trace in a folder, as JSON",
+            ),
+            Example(
+                "analyze trace.json.gz --select ATTN,COPY101 --fail-on warning", "some rules, in CI"
+            ),
+            Example(
+                "analyze trace.json.gz --baseline baseline.json", "only what is new or got worse"
+            ),
+        ),
+        exit_codes=CHECK_CODES,
+        environment=TRACE_ENVIRONMENT,
+        see_also=(
+            "analyze guess",
+            "analyze baseline",
+            "analyze explain",
+            "analyze rules list",
+        ),
+    ),
+)
+@click.argument("traces", metavar="TRACE...", nargs=-1, shell_complete=complete_files)
+@from_option
 @report_output
 @forward_option
 @cache_option
@@ -49,28 +85,47 @@ FINDINGS = 1
     type=click.Path(path_type=Path),
     help="A guess file, as `analyze guess` writes it, to check beside the rules. Repeatable.",
 )
+@baseline_option
+@tolerance_option
 @rule_options
 @click.pass_context
 def check(
     ctx: click.Context,
     traces: tuple[str, ...],
+    stored: tuple[str, ...],
     out: ReportOutput,
     forward: str | None,
-    fail_on: "Level | Literal['never'] | None",
+    fail_on: "FailOn | None",
     expected: tuple[Path, ...],
+    baseline: Path | None,
+    tolerance: float,
     options: RuleOptions,
 ) -> None:
-    """Print coverage, then findings: expected, observed, where, evidence, action, savings."""
+    """Print coverage, then findings: expected, observed, where, evidence, action, savings.
+
+    TRACE is what torch.profiler wrote, a folder of traces, or `-` for standard input. Findings are
+    ranked by severity and by what could be saved; what the trace cannot answer is said, too. The
+    code of the exit is that of the worst trace: 4, 3, 1, 2, 0 in this order.
+    """
     from analyze.report.views import with_views  # noqa: PLC0415
 
+    refuse_misfits(ctx, traces, stored)
+    if stored:
+        refuse_overwriting(stored, *out.files, what="results")
+        found = options.configuration()
+        known = read_known(baseline or found.baseline, tolerance)
+        codes: list[int] = []
+        results = read_stored(stored, codes)
+        ctx.exit(_show(results, known, fail_on or found.config.fail_on, out, codes))
     loaded = options.load_sound()
     config = loaded.found.config
     codes = [complain(loaded.invalid)] if loaded.invalid else []
     guesses = read_guesses(expected, codes)
     loaded = guesses.beside(loaded)
     rules = _selected(loaded, codes)
-    forward = forward or config.forward or guesses.forward
-    fail_on = fail_on or config.fail_on or "error"
+    if forward is None:
+        forward = config.forward or guesses.forward
+    known = read_known(baseline or loaded.found.baseline, tolerance)
     reports: list[TraceReport] = []
     for path in find_traces(traces, command_names(ctx), codes, *out.files):
         try:
@@ -79,11 +134,10 @@ def check(
             codes.append(complain(error))
             continue
         reports.append(with_views(report, trace) if out.needs_views else report)
-        codes += [_verdict(report, fail_on), *guesses.unanswered(report, rules)]
+        codes += guesses.unanswered(report, rules)
     _complain_of_stale_ignores(reports, loaded)
-    if reports:
-        out.write(reports, captures_without_trace(traces))
-    ctx.exit(worst_exit_code(codes))
+    absent = captures_without_trace(traces)
+    ctx.exit(_show(reports, known, fail_on or config.fail_on, out, codes, absent))
 
 
 def _selected(loaded: LoadedRules, codes: list[int]) -> "list[Rule]":
@@ -125,7 +179,23 @@ def load_and_check(
     return trace, guesses.explained(run_rules(trace, rules, selection or EVERYTHING), trace)
 
 
-def _verdict(report: "TraceReport", fail_on: "Level | Literal['never']") -> int:
+def _show(
+    reports: "Sequence[TraceReport]",
+    known: Known,
+    fail_on: "FailOn | None",
+    out: ReportOutput,
+    codes: list[int],
+    absent: "Sequence[CaptureEntry]" = (),
+) -> int:
+    """Write the reports beside what is known, and return the exit code of the run."""
+    compared = known.beside(reports)
+    codes += [_verdict(report, fail_on or "error") for report in compared]
+    if compared:
+        out.write(compared, absent)
+    return worst_exit_code(codes)
+
+
+def _verdict(report: "TraceReport", fail_on: "FailOn") -> int:
     if report.why_nothing is not None:
         return complain(NothingToCheckError(f"{report.trace}: {report.why_nothing}"))
     if fail_on == "never":

@@ -2,11 +2,27 @@
 
 import rich_click as click
 
+from analyze.cli.completing import complete_tables
+from analyze.cli.help_page import PRINT_CODES, WRITE, Command, Example, Page
 from analyze.cli.traces import format_option
 
 
-@click.command()
-@click.argument("table", required=False)
+@click.command(
+    cls=Command,
+    panel=WRITE,
+    page=Page(
+        examples=(
+            Example("analyze columns", "the tables"),
+            Example("analyze columns kernels", "the columns of one of them"),
+        ),
+        exit_codes=PRINT_CODES,
+        see_also=(
+            "analyze rules new",
+            "analyze rules docs",
+        ),
+    ),
+)
+@click.argument("table", required=False, shell_complete=complete_tables)
 @format_option("text", "json")
 def columns(table: str | None, output_format: str) -> None:
     """Print the documented tables, or the columns of TABLE."""

@@ -1,12 +1,14 @@
 """``analyze compare``: several traces at a glance, one row a trace."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import rich_click as click
 
 from analyze.cli.capture_folders import captures_without_trace
-from analyze.cli.rule_options import LoadedRules, RuleOptions, rule_options
+from analyze.cli.check import load_and_check
+from analyze.cli.help_page import COMPARE, RULE_CODES, TRACE_ENVIRONMENT, Command, Example, Page
+from analyze.cli.rule_options import RuleOptions, rule_options
 from analyze.cli.traces import (
     cache_option,
     command_names,
@@ -15,20 +17,33 @@ from analyze.cli.traces import (
     find_traces,
     format_option,
     forward_option,
-    load_recorded,
     output_option,
+    traces_argument,
     worst_exit_code,
 )
 from analyze.errors import AnalyzeError
 
-if TYPE_CHECKING:
-    from analyze.engine.result import TraceReport
-    from analyze.engine.rule import Rule
-    from analyze.tables.build import Trace
 
-
-@click.command()
-@click.argument("traces", metavar="TRACE...", nargs=-1, required=True)
+@click.command(
+    cls=Command,
+    panel=COMPARE,
+    page=Page(
+        examples=(
+            Example("analyze compare captures", "every variant that capture recorded"),
+            Example(
+                "analyze compare before.json.gz after.json.gz --baseline before",
+                "times relative to one of them",
+            ),
+        ),
+        exit_codes=RULE_CODES,
+        environment=TRACE_ENVIRONMENT,
+        see_also=(
+            "analyze diff",
+            "capture --help",
+        ),
+    ),
+)
+@traces_argument
 @format_option("text", "markdown", "json")
 @output_option
 @forward_option
@@ -60,35 +75,20 @@ def compare(
 
     loaded = options.load()
     rules = loaded.selection.apply(loaded.rules)
-    forward = forward or loaded.found.config.forward
+    forward = loaded.found.config.forward if forward is None else forward
     sides, codes = [], [0]
     for path in find_traces(traces, command_names(ctx), codes, output):
         try:
-            sides.append(load_and_check(path, forward, loaded, rules))
+            sides.append(load_and_check(path, forward, rules, loaded.selection))
         except AnalyzeError as error:
             codes.append(complain(error))
     if sides:
         data = compute(sides, captures_without_trace(traces), baseline)
-        emit(_render(data, output_format), output)
+        emit(_render(data, output_format, to_file=output is not None), output)
     ctx.exit(worst_exit_code(codes))
 
 
-def load_and_check(
-    path: str, forward: str | None, loaded: LoadedRules, rules: "list[Rule]"
-) -> "tuple[Trace, TraceReport]":
-    """Read a trace and run the selected rules on it.
-
-    Raises:
-        TraceError: the file cannot be read as a PyTorch trace.
-        NothingToCheckError: nothing was recorded in it.
-    """
-    from analyze.engine.run import run_rules  # noqa: PLC0415
-
-    trace = load_recorded(path, forward)
-    return trace, run_rules(trace, rules, loaded.selection)
-
-
-def _render(data: dict[str, Any], output_format: str) -> str:
+def _render(data: dict[str, Any], output_format: str, *, to_file: bool) -> str:
     match output_format:
         case "json":
             from analyze.report.json_writer import to_json  # noqa: PLC0415
@@ -102,4 +102,4 @@ def _render(data: dict[str, Any], output_format: str) -> str:
             from analyze.report.compare_text import render_compare  # noqa: PLC0415
             from analyze.report.console import wants_color  # noqa: PLC0415
 
-            return render_compare(data, color=wants_color())
+            return render_compare(data, color=not to_file and wants_color())

@@ -3,9 +3,12 @@
 from typing import Any
 
 import rich_click as click
+from click.shell_completion import CompletionItem
+
+from analyze.cli.help_page import Group
 
 
-class DefaultCommandGroup(click.RichGroup):
+class DefaultCommandGroup(Group):
     """``analyze trace.json`` is ``analyze check trace.json``."""
 
     def __init__(self, *args: Any, default_command: str, **kwargs: Any) -> None:
@@ -19,3 +22,14 @@ class DefaultCommandGroup(click.RichGroup):
         if args and args[0] not in self.commands and args[0] not in group_options:
             args = [self._default_command, *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Complete commands, and what may follow where none is named: files, or its options."""
+        if incomplete.startswith("-"):
+            default = self.commands[self._default_command]
+            with default.make_context("", [], parent=ctx, resilient_parsing=True) as of_default:
+                options = default.shell_complete(of_default, incomplete)
+            own = super().shell_complete(ctx, incomplete)
+            return list({item.value: item for item in [*options, *own]}.values())
+        # A file first: bash offers files only where no command fits.
+        return [CompletionItem(incomplete, type="file"), *super().shell_complete(ctx, incomplete)]

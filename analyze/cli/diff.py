@@ -5,7 +5,9 @@ from typing import Any
 
 import rich_click as click
 
-from analyze.cli.compare import load_and_check
+from analyze.cli.check import load_and_check
+from analyze.cli.completing import complete_files
+from analyze.cli.help_page import COMPARE, GATE_CODES, TRACE_ENVIRONMENT, Command, Example, Page
 from analyze.cli.rule_options import RuleOptions, rule_options
 from analyze.cli.traces import (
     STANDARD_INPUT,
@@ -15,16 +17,35 @@ from analyze.cli.traces import (
     format_option,
     forward_option,
     output_option,
+    refuse_overwriting,
     worst_exit_code,
 )
-from analyze.errors import AnalyzeError, TraceError
+from analyze.errors import AnalyzeError
 
 _GATE_CODES = {"passed": 0, "failed": 1, "unanswered": 2}
 
 
-@click.command()
-@click.argument("before")
-@click.argument("after")
+@click.command(
+    cls=Command,
+    panel=COMPARE,
+    page=Page(
+        examples=(
+            Example("analyze diff before.json.gz after.json.gz", "what a change did"),
+            Example(
+                "analyze diff before.json.gz after.json.gz --fail-if 'copies > before'",
+                "a gate for CI",
+            ),
+        ),
+        exit_codes=GATE_CODES,
+        environment=TRACE_ENVIRONMENT,
+        see_also=(
+            "analyze compare",
+            "analyze baseline",
+        ),
+    ),
+)
+@click.argument("before", shell_complete=complete_files)
+@click.argument("after", shell_complete=complete_files)
 @format_option("text", "markdown", "json")
 @output_option
 @forward_option
@@ -40,6 +61,7 @@ _GATE_CODES = {"passed": 0, "failed": 1, "unanswered": 2}
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
+    metavar="N",
     help="Rows of each list. Default: 8 as text or Markdown, all as JSON.",
 )
 @rule_options
@@ -66,9 +88,6 @@ def diff(
     is BEFORE's, plain `before` is BEFORE's of the one amount in the condition: gpu_time, gpu_idle,
     gpu_span, cpu_time, latency (microseconds; ms(1) is 1000), gpu_ops, kernels, copies, launches,
     syncs, peak_memory (bytes, as GiB(1)), findings.
-
-    Exit codes: 0 no condition holds, 1 one does, 2 usage error, nothing recorded or an amount in a
-    condition unknown, 3 a trace is missing, unreadable or of another kind, 4 rules are invalid.
     """
     from analyze.diff.gates import compile_gate  # noqa: PLC0415
     from analyze.report.diff import diff as compute  # noqa: PLC0415
@@ -77,16 +96,16 @@ def diff(
     _refuse_overwriting(output, before, after)
     loaded = options.load()
     rules = loaded.selection.apply(loaded.rules)
-    forward = forward or loaded.found.config.forward
+    forward = loaded.found.config.forward if forward is None else forward
     sides, codes = [], [0]
     for path in (before, after):
         try:
-            sides.append(load_and_check(path, forward, loaded, rules))
+            sides.append(load_and_check(path, forward, rules, loaded.selection))
         except AnalyzeError as error:
             codes.append(complain(error))
     if len(sides) == len((before, after)):
         data = compute(sides[0], sides[1], gates)
-        emit(_render(data, output_format, limit), output)
+        emit(_render(data, output_format, limit, to_file=output is not None), output)
         is_said = output_format == "text" and output is None
         codes += _verdicts(data, is_said=is_said)
     ctx.exit(worst_exit_code(codes))
@@ -96,13 +115,12 @@ def _refuse_overwriting(output: Path | None, *traces: str) -> None:
     """Check that the output is none of the traces, and that only one is standard input.
 
     Raises:
-        TraceError: it is one.
+        AnalyzeError: it is one.
         UsageError: both traces are standard input.
     """
     if traces.count(STANDARD_INPUT) > 1:
         raise click.UsageError("only one of the traces can be standard input")
-    if output is not None and output.resolve() in {Path(trace).resolve() for trace in traces}:
-        raise TraceError(f"{output}: is one of the traces; --output would overwrite it")
+    refuse_overwriting(traces, output)
 
 
 def _verdicts(data: dict[str, Any], *, is_said: bool) -> list[int]:
@@ -116,7 +134,7 @@ def _verdicts(data: dict[str, Any], *, is_said: bool) -> list[int]:
     return codes
 
 
-def _render(data: dict[str, Any], output_format: str, limit: int | None) -> str:
+def _render(data: dict[str, Any], output_format: str, limit: int | None, *, to_file: bool) -> str:
     if output_format == "json":
         from analyze.report.diff import SECTIONS  # noqa: PLC0415
         from analyze.report.json_writer import to_json  # noqa: PLC0415
@@ -131,4 +149,4 @@ def _render(data: dict[str, Any], output_format: str, limit: int | None) -> str:
         return diff_markdown(data, limit=shown)
     from analyze.report.console import wants_color  # noqa: PLC0415
 
-    return render_diff(data, limit=shown, color=wants_color())
+    return render_diff(data, limit=shown, color=not to_file and wants_color())

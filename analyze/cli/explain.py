@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from analyze.cli.completing import complete_files, complete_rule
+from analyze.cli.help_page import FIND, RULE_CODES, TRACE_ENVIRONMENT, Command, Example, Page
 from analyze.cli.rule_options import rules_option, set_option
 from analyze.cli.rules.choosing import load_all
 from analyze.cli.traces import (
@@ -20,9 +22,26 @@ if TYPE_CHECKING:
     from analyze.engine.rule import Rule
 
 
-@click.command()
-@click.argument("code")
-@click.argument("trace", required=False)
+@click.command(
+    cls=Command,
+    panel=FIND,
+    page=Page(
+        examples=(
+            Example("analyze explain COPY101", "what a rule expects, and why"),
+            Example(
+                "analyze explain COPY101 trace.json.gz", "why it fires on a trace, or does not"
+            ),
+        ),
+        exit_codes=RULE_CODES,
+        environment=TRACE_ENVIRONMENT,
+        see_also=(
+            "analyze rules show",
+            "analyze rules list",
+        ),
+    ),
+)
+@click.argument("code", shell_complete=complete_rule)
+@click.argument("trace", required=False, shell_complete=complete_files)
 @rules_option
 @forward_option
 @cache_option
@@ -51,7 +70,8 @@ def explain(
     funnel = None
     if trace is not None:
         path = _one_trace(ctx, trace)
-        funnel = _funnel(rule, path, forward or loaded.found.config.forward)
+        forward = loaded.found.config.forward if forward is None else forward
+        funnel = _funnel(rule, path, forward)
     click.echo(_render(Explanation(document(rule), funnel), output_format), nl=False, color=True)
 
 

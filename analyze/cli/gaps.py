@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from analyze.cli.help_page import LOOK, TRACE_ENVIRONMENT, VIEW_CODES, Command, Example, Page
 from analyze.cli.traces import show_each, trace_arguments
 from analyze.cli.where_option import check_where, rows_where, where_option
 from analyze.errors import NothingToCheckError
@@ -26,7 +27,27 @@ def _check_length(ctx: click.Context, param: click.Parameter, value: float) -> f
     return value
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    panel=LOOK,
+    page=Page(
+        examples=(
+            Example(
+                "analyze gaps trace.json.gz --limit 3", "why the GPU was idle, and its longest gaps"
+            ),
+            Example(
+                "analyze gaps trace.json.gz --where \"cause == 'host' and dur_us > 100\"",
+                "long waits for the host",
+            ),
+        ),
+        exit_codes=VIEW_CODES,
+        environment=TRACE_ENVIRONMENT,
+        see_also=(
+            "analyze explain IDLE101",
+            "analyze columns gaps",
+        ),
+    ),
+)
 @trace_arguments
 @where_option(_TABLE)
 @click.option("--device", type=int, metavar="N", help="Only this device ordinal.")
@@ -81,15 +102,11 @@ def _describe(
         raise NothingToCheckError(
             f"{trace.name}: --device {device}: no GPU work on that device; there is work on {known}"
         )
-    if where is None:
-        return describe_gaps(trace, limit=limit, min_us=min_us, device=device)
-    condition = rows_where(trace, _TABLE, where)
-    data = describe_gaps(trace, limit=limit, min_us=min_us, device=device, kept=condition.kept)
-    return {**data, "where": condition.as_json()}
+    condition = None if where is None else rows_where(trace, _TABLE, where)
+    return describe_gaps(trace, limit=limit, min_us=min_us, device=device, where=condition)
 
 
-def _text(data: dict[str, Any]) -> str:
-    from analyze.report.console import wants_color  # noqa: PLC0415
+def _text(data: dict[str, Any], *, color: bool) -> str:
     from analyze.report.gaps_text import render_gaps  # noqa: PLC0415
 
-    return render_gaps(data, color=wants_color())
+    return render_gaps(data, color=color)

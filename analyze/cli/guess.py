@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from analyze.cli.completing import complete_files
 from analyze.cli.guess_questions import ask_all
+from analyze.cli.help_page import FIND, GUESS_CODES, TRACE_ENVIRONMENT, Command, Example, Page
 from analyze.cli.traces import (
     STANDARD_INPUT,
     command_names,
@@ -36,8 +38,26 @@ def _print_schema(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> No
     ctx.exit()
 
 
-@click.command()
-@click.argument("trace", metavar="TRACE")
+@click.command(
+    cls=Command,
+    panel=FIND,
+    page=Page(
+        examples=(
+            Example("analyze guess trace.json.gz --expect good.yaml", "compare with a guess file"),
+            Example(
+                "analyze guess after.json.gz --accept -o accepted.yaml",
+                "take the guesses from a known-good trace",
+            ),
+        ),
+        exit_codes=GUESS_CODES,
+        environment=TRACE_ENVIRONMENT,
+        see_also=(
+            "analyze check --expect",
+            "analyze diff",
+        ),
+    ),
+)
+@click.argument("trace", metavar="TRACE", shell_complete=complete_files)
 @click.option(
     "-o",
     "--output",
@@ -56,7 +76,12 @@ def _print_schema(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> No
 )
 @forward_option
 @format_option("text", "json")
-@click.option("--limit", type=click.IntRange(min=1), help="Rows of each list as text. Default: 6.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Rows of each list as text. Default: 6.",
+)
 @click.option(
     "--schema",
     is_flag=True,
@@ -85,9 +110,6 @@ def guess(
     Where standard input is not a terminal, its lines are the answers, one for each question.
 
     `analyze TRACE --expect guess.yaml` checks a guess file among the other rules, for CI.
-
-    Exit codes: 0 shown, 2 usage error, nothing guessed or nothing that the trace could answer,
-    3 the trace is missing, unreadable or of another kind, 4 the guess file is invalid.
     """
     if accept and expect is not None:
         raise click.UsageError("--accept writes a guess file, --expect reads one: choose one")

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from analyze.cli.help_page import LOOK, TRACE_ENVIRONMENT, VIEW_CODES, Command, Example, Page
 from analyze.cli.traces import show_each, trace_arguments
 from analyze.cli.where_option import check_where, rows_where, where_option
 from analyze.errors import NothingToCheckError
@@ -15,19 +16,43 @@ _TABLE = "kernels"
 _SORTS = ("total", "count", "mean", "p95", "max", "occupancy", "tail", "name")
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    panel=LOOK,
+    page=Page(
+        examples=(
+            Example(
+                "analyze kernels trace.json.gz --where \"family == 'gemm'\" --sort max",
+                "the slowest matrix products",
+            ),
+            Example(
+                "analyze kernels trace.json.gz --limit 3 --full-names",
+                "the three costliest, as the profiler wrote them",
+            ),
+        ),
+        exit_codes=VIEW_CODES,
+        environment=TRACE_ENVIRONMENT,
+        see_also=(
+            "analyze ops",
+            "analyze columns kernels",
+        ),
+    ),
+)
 @trace_arguments
 @where_option(_TABLE)
 @click.option(
     "--sort",
     type=click.Choice(_SORTS),
+    metavar="ORDER",
     default="total",
     show_default=True,
-    help="Order of the names: costliest first, of occupancy the lowest, of tail the emptiest.",
+    help=f"Order of the names: {', '.join(_SORTS)}. Costliest first, of occupancy the lowest, of"
+    " tail the emptiest.",
 )
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
+    metavar="N",
     help="Names to show. Default: 10 as text, all as JSON.",
 )
 @click.option("--full-names", is_flag=True, help="Names as the profiler wrote them.")
@@ -52,7 +77,7 @@ def kernels(
     show_each(
         ctx,
         lambda trace: _report(trace, where, sort),
-        text=lambda report: _text(report, limit, full_names=full_names),
+        text=lambda report, *, color: _text(report, limit, full_names=full_names, color=color),
         json=lambda report: {**report, "names": report["names"][:limit]},
     )
 
@@ -68,16 +93,12 @@ def _report(trace: "Trace", where: str | None, sort: str) -> dict[str, Any]:
 
     if trace.table(_TABLE).is_empty():
         raise NothingToCheckError(f"{trace.name}: {Need.GPU.value}")
-    if where is None:
-        return kernels_report(trace, sort=sort)
-    condition = rows_where(trace, _TABLE, where)
-    report = kernels_report(trace, condition.kept, sort)
-    return {**report, "where": condition.as_json()}
+    condition = None if where is None else rows_where(trace, _TABLE, where)
+    return kernels_report(trace, condition, sort)
 
 
-def _text(report: dict[str, Any], limit: int | None, *, full_names: bool) -> str:
-    from analyze.report.console import wants_color  # noqa: PLC0415
+def _text(report: dict[str, Any], limit: int | None, *, full_names: bool, color: bool) -> str:
     from analyze.report.kernels_text import DEFAULT_LIMIT, render_kernels  # noqa: PLC0415
 
     shown = limit or DEFAULT_LIMIT
-    return render_kernels(report, full_names=full_names, limit=shown, color=wants_color())
+    return render_kernels(report, full_names=full_names, limit=shown, color=color)

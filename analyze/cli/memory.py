@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from analyze.cli.help_page import LOOK, TRACE_ENVIRONMENT, VIEW_CODES, Command, Example, Page
 from analyze.cli.traces import show_each, trace_arguments
 from analyze.errors import NothingToCheckError
 
@@ -13,7 +14,19 @@ if TYPE_CHECKING:
 _SHOWN = 5
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    panel=LOOK,
+    page=Page(
+        examples=(Example("analyze memory memory.json.gz", "peak memory and who allocates"),),
+        exit_codes=VIEW_CODES,
+        environment=TRACE_ENVIRONMENT,
+        see_also=(
+            "analyze explain MEM101",
+            "analyze columns memory",
+        ),
+    ),
+)
 @trace_arguments
 @click.option(
     "--limit",
@@ -33,7 +46,7 @@ def memory(
     The trace must hold memory events: record it with profile_memory=True. Sizes are those of the
     allocator's blocks. An allocation belongs to the ops around it on its thread.
     """
-    show_each(ctx, _report, lambda report: _text(report, limit or _SHOWN))
+    show_each(ctx, _report, lambda report, *, color: _text(report, limit or _SHOWN, color=color))
 
 
 def _report(trace: "Trace") -> dict[str, Any]:
@@ -50,8 +63,7 @@ def _report(trace: "Trace") -> dict[str, Any]:
     return describe_memory(trace)
 
 
-def _text(report: dict[str, Any], limit: int) -> str:
-    from analyze.report.console import wants_color  # noqa: PLC0415
+def _text(report: dict[str, Any], limit: int, *, color: bool) -> str:
     from analyze.report.memory_text import render_memory  # noqa: PLC0415
 
-    return render_memory(report, limit=limit, color=wants_color())
+    return render_memory(report, limit=limit, color=color)

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from analyze.cli.completing import complete_words
+from analyze.cli.help_page import LOOK, TRACE_ENVIRONMENT, VIEW_CODES, Command, Example, Page
 from analyze.cli.traces import show_each, trace_arguments
 from analyze.cli.where_option import check_where, rows_where, where_option
 
@@ -14,11 +16,34 @@ TEXT_LIMIT = 25
 """Groups that the text shows when no ``--limit`` is given; JSON has them all then."""
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    panel=LOOK,
+    page=Page(
+        examples=(
+            Example(
+                "analyze ops trace.json.gz --where 'not is_null(by_hand)'",
+                "attention that is written out as ops",
+            ),
+            Example(
+                "analyze ops trace.json.gz --where \"region == 'attn_fwd'\" --group-by shapes",
+                "what lies in an annotation, by shapes",
+            ),
+        ),
+        exit_codes=VIEW_CODES,
+        environment=TRACE_ENVIRONMENT,
+        see_also=(
+            "analyze regions",
+            "analyze kernels",
+            "analyze columns ops",
+        ),
+    ),
+)
 @trace_arguments
 @click.option(
     "--group-by",
     metavar="KEYS",
+    shell_complete=complete_words("analyze.report.ops:KEYS", with_commas=True),
     default="name",
     show_default=True,
     help="One or several, with commas: name, shapes (of the inputs), stack (the user's own source"
@@ -28,12 +53,14 @@ TEXT_LIMIT = 25
 @click.option(
     "--sort",
     metavar="COLUMN",
+    shell_complete=complete_words("analyze.report.ops:COLUMNS"),
     help="Sort by this column of the JSON, largest first; torch's names, such as"
     " self_cuda_time_total, do as well. Default: self_device_us, without GPU work self_cpu_us.",
 )
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
+    metavar="N",
     help=f"Groups to print. Default: {TEXT_LIMIT} as text, all as JSON.",
 )
 @click.option("--step", type=int, metavar="N", help="Count only what lies in ProfilerStep#N.")
@@ -54,15 +81,8 @@ def ops(
     Self time is without what lies inside: other ops, annotations, and runtime calls, which are rows
     of their own, as in torch. GPU time is the sum of the work that was launched inside; work
     belongs to what launched it, never to what ran at the same time. ProfilerSteps count together as
-    ProfilerStep*. With --where, only ops are counted.
-
-    The GPU time of every step of attention, whether fused or written out as ops:
-
-      analyze ops TRACE --where "'attention' in op_chain or not is_null(by_hand)"
-
-    The same for what lies in an annotation of your own:
-
-      analyze ops TRACE --where "region == 'attn_fwd'" --group-by name,shapes
+    ProfilerStep*. With --where, only ops are counted; every step of attention, whether fused or
+    written out, is `'attention' in op_chain or not is_null(by_hand)`.
     """
     from analyze.report.ops import Query, average_ops, check_keys, check_sort  # noqa: PLC0415
 
@@ -77,8 +97,7 @@ def ops(
     show_each(ctx, describe, _text)
 
 
-def _text(data: dict[str, Any]) -> str:
-    from analyze.report.console import wants_color  # noqa: PLC0415
+def _text(data: dict[str, Any], *, color: bool) -> str:
     from analyze.report.ops_text import render_ops  # noqa: PLC0415
 
-    return render_ops(data, color=wants_color())
+    return render_ops(data, color=color)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from analyze.cli.help_page import LOOK, TRACE_ENVIRONMENT, VIEW_CODES, Command, Example, Page
 from analyze.cli.traces import show_each, trace_arguments
 from analyze.cli.where_option import check_where, rows_where, where_option
 
@@ -14,11 +15,29 @@ TEXT_LIMIT = 20
 """Names that the text shows when no ``--limit`` is given; JSON has them all then."""
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    panel=LOOK,
+    page=Page(
+        examples=(
+            Example("analyze regions trace.json.gz", "each record_function by name"),
+            Example(
+                "analyze regions trace.json.gz --each --limit 10", "every single one, in order"
+            ),
+        ),
+        exit_codes=VIEW_CODES,
+        environment=TRACE_ENVIRONMENT,
+        see_also=(
+            "analyze ops",
+            "analyze gaps",
+        ),
+    ),
+)
 @trace_arguments
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
+    metavar="N",
     help=f"Names to print, the most GPU time first. Default: {TEXT_LIMIT} as text, all as JSON.",
 )
 @click.option(
@@ -55,8 +74,7 @@ def regions(
     show_each(ctx, describe, _text)
 
 
-def _text(data: dict[str, Any]) -> str:
-    from analyze.report.console import wants_color  # noqa: PLC0415
+def _text(data: dict[str, Any], *, color: bool) -> str:
     from analyze.report.regions_text import render_regions  # noqa: PLC0415
 
-    return render_regions(data, color=wants_color())
+    return render_regions(data, color=color)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from analyze.cli.help_page import OUTPUT
 from analyze.cli.traces import emit, output_option
 from analyze.report.formats import FORMATS, WITH_VIEWS, Rendering, format_of, render
 
@@ -104,16 +105,22 @@ _OPTIONS = (
     click.option(
         "--format",
         "output_format",
+        panel=OUTPUT,
         type=click.Choice(FORMATS),
-        help="How to print. Default: what the name of --output says, else text.",
+        metavar="FORMAT",
+        help=f"How to print: {', '.join(FORMATS)}. Default: what the name of --output says, else"
+        " text.",
     ),
     output_option,
     click.option(
         "--also",
+        panel=OUTPUT,
         multiple=True,
         metavar="[FORMAT=]FILE",
         callback=_also,
         help="Write this file as well, e.g. report.html or sarif=findings.json. Repeatable.",
     ),
-    click.option("-v", "--verbose", is_flag=True, help="All evidence, and what was as guessed."),
+    click.option(
+        "-v", "--verbose", panel=OUTPUT, is_flag=True, help="All evidence, and what was as guessed."
+    ),
 )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from analyze.cli.completing import complete_rules, complete_setting
+from analyze.cli.help_page import RULES
 from analyze.errors import AnalyzeError
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ class RuleOptions:
             load_sound_rules,
         )
 
-        found = self._config()
+        found = self.configuration()
         paths = [*found.rule_paths, *self.paths]
         rules, invalid = load_sound_rules(paths, installed=not self.isolated, tests=tests)
         try:
@@ -72,7 +74,12 @@ class RuleOptions:
             raise invalid or error from None
         return LoadedRules(rules, self._selection(found), found, invalid)
 
-    def _config(self) -> "ConfigFile":
+    def configuration(self) -> "ConfigFile":
+        """Return the configuration: of ``--config``, else the nearest one; none if isolated.
+
+        Raises:
+            AnalyzeError: it cannot be read or is wrong.
+        """
         from analyze.config import ConfigFile, find_config, read_config  # noqa: PLC0415
 
         if self.isolated:
@@ -153,6 +160,7 @@ def _split(selectors: tuple[str, ...]) -> tuple[str, ...]:
 rules_option = click.option(
     "--rules",
     "rule_paths",
+    panel=RULES,
     multiple=True,
     type=click.Path(path_type=Path),
     help="A rule file or a folder of rules, beside the built-in ones. Repeatable.",
@@ -160,8 +168,10 @@ rules_option = click.option(
 set_option = click.option(
     "--set",
     "settings",
+    panel=RULES,
     multiple=True,
     metavar="CODE.PARAM=VALUE",
+    shell_complete=complete_setting,
     help="Change a rule's threshold for this run, e.g. COPY101.min_bytes=MiB(8). Repeatable.",
 )
 _OPTIONS = (
@@ -169,26 +179,39 @@ _OPTIONS = (
     set_option,
     click.option(
         "--select",
+        panel=RULES,
         multiple=True,
         metavar="RULES",
+        shell_complete=complete_rules,
         help="Run only these: codes, code prefixes (COPY, OCC1), names or categories, with commas."
         " Starts afresh from what the configuration selects and ignores.",
     ),
     click.option(
-        "--extend-select", multiple=True, metavar="RULES", help="Run these as well. Repeatable."
+        "--extend-select",
+        panel=RULES,
+        multiple=True,
+        metavar="RULES",
+        shell_complete=complete_rules,
+        help="Run these as well. Repeatable.",
     ),
     click.option(
         "--ignore",
+        panel=RULES,
         multiple=True,
         metavar="RULES",
+        shell_complete=complete_rules,
         help="Do not run these; a more exact --select wins. Repeatable.",
     ),
     click.option(
         "--config",
+        panel=RULES,
         type=click.Path(path_type=Path, dir_okay=False),
         help="Read [tool.kinetolint] from this file instead of the nearest pyproject.toml.",
     ),
     click.option(
-        "--isolated", is_flag=True, help="Neither pyproject.toml nor rules of installed packages."
+        "--isolated",
+        panel=RULES,
+        is_flag=True,
+        help="Neither pyproject.toml nor rules of installed packages.",
     ),
 )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeVar
 
 import rich_click as click
 
@@ -14,8 +14,11 @@ from analyze.cli.capture_folders import (
     capture_folder,
     captures_without_trace,
     in_order_of_capture,
+    paths_below,
     problems,
 )
+from analyze.cli.completing import complete_files
+from analyze.cli.help_page import OUTPUT, READING
 from analyze.errors import AnalyzeError, RuleError, TraceError
 
 if TYPE_CHECKING:
@@ -38,6 +41,7 @@ def format_option(*formats: str) -> Callable[[Command], Command]:
     return click.option(
         "--format",
         "output_format",
+        panel=OUTPUT,
         type=click.Choice(formats),
         default=formats[0],
         show_default=True,
@@ -55,6 +59,7 @@ def _keep_cache_mode(ctx: click.Context, _: click.Parameter, mode: str) -> None:
 
 cache_option = click.option(
     "--cache",
+    panel=READING,
     type=click.Choice(["auto", "off", "refresh"]),
     default="auto",
     show_default=True,
@@ -67,6 +72,7 @@ cache_option = click.option(
 )
 forward_option = click.option(
     "--forward",
+    panel=READING,
     metavar="NAME",
     help="The record_function annotation that encloses one forward. Default: the annotation"
     " that capture writes, else the ProfilerStep, else the whole trace.",
@@ -74,12 +80,15 @@ forward_option = click.option(
 output_option = click.option(
     "-o",
     "--output",
+    panel=OUTPUT,
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write to this file instead of standard output; whole or not at all.",
 )
 
 
-traces_argument = click.argument("traces", metavar="TRACE...", nargs=-1, required=True)
+traces_argument = click.argument(
+    "traces", metavar="TRACE...", nargs=-1, required=True, shell_complete=complete_files
+)
 
 
 def trace_arguments(command: Command) -> Command:
@@ -105,7 +114,10 @@ def find_traces(
         arguments: as given.
         commands: names of commands, for "did you mean".
         codes: is given the exit code of each argument that names no trace, after saying so.
-        outputs: the files that will be written; a trace of such a name is refused.
+        outputs: the files that will be written.
+
+    Raises:
+        AnalyzeError: a trace is one of the outputs; nothing may be written then.
     """
     for argument in arguments:
         try:
@@ -116,9 +128,7 @@ def find_traces(
             codes.append(complain(error))
 
 
-def _traces_of(
-    argument: str, commands: Sequence[str], outputs: Sequence[Path | None]
-) -> list[str]:
+def _traces_of(argument: str, commands: Sequence[str], outputs: Sequence[Path | None]) -> list[str]:
     folder = capture_folder(argument)
     try:
         exists = Path(argument).exists()
@@ -129,15 +139,24 @@ def _traces_of(
     if not argument or not exists:
         raise TraceError(_missing(argument, commands))
     traces = _traces_in(folder) if folder else [argument]
-    read = {Path(trace).resolve() for trace in traces}
-    for output in outputs:
-        if output is not None and output.resolve() in read:
-            raise TraceError(f"{output}: is one of the traces; --output would overwrite it")
+    refuse_overwriting(traces, *outputs)
     return traces
 
 
+def refuse_overwriting(traces: Sequence[str], *outputs: Path | None, what: str = "traces") -> None:
+    """Check that no output is one of the files that are read: traces, or ``what`` they are.
+
+    Raises:
+        AnalyzeError: one is.
+    """
+    read = {Path(trace).resolve() for trace in traces if trace != STANDARD_INPUT}
+    for output in outputs:
+        if output is not None and output.resolve() in read:
+            raise AnalyzeError(f"{output}: is one of the {what}; --output would overwrite it")
+
+
 def _traces_in(folder: Path) -> list[str]:
-    files = in_order_of_capture([path for path in folder.rglob("*") if _is_trace(path, folder)])
+    files = in_order_of_capture([path for path in paths_below(folder) if _is_trace(path, folder)])
     if not files:
         raise TraceError(f"{folder}: the folder holds no traces ({_why_none(folder)})")
     return [str(path) for path in files]
@@ -168,7 +187,7 @@ def _missing(argument: str, commands: Sequence[str]) -> str:
 @contextmanager
 def reading(path: str) -> Iterator[Callable[[int], None]]:
     """Yield a progress callback that shows a bar on a terminal when reading takes long."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console  # noqa: PLC0415
@@ -189,7 +208,8 @@ def reading(path: str) -> Iterator[Callable[[int], None]]:
     try:
         yield advance
     finally:
-        bar.stop()
+        if bar.live.is_started:  # otherwise it prints an empty line on a dumb terminal
+            bar.stop()
 
 
 def load(path: str, forward: str | None) -> "Trace":
@@ -225,25 +245,35 @@ def load_recorded(path: str, forward: str | None) -> "Trace":
     return trace
 
 
+class _Text(Protocol):
+    def __call__(self, data: Data, /, *, color: bool) -> str: ...
+
+
 def show_each(
     ctx: click.Context,
     describe: "Callable[[Trace], Data]",
-    text: Callable[[Data], str],
+    text: _Text,
     json: Callable[[Data], Data] = lambda data: data,
+    *,
+    empty_too: bool = False,
 ) -> NoReturn:
     """Print what a command shows of each trace, and end with the exit code of all.
 
     Args:
         ctx: of a command with :func:`trace_arguments`.
         describe: makes plain data of a trace; an ``AnalyzeError`` of it costs only that trace.
-        text: renders the data of one trace.
+        text: renders the data of one trace; no colours go to a file.
         json: chooses what of it stands in the JSON.
+        empty_too: show a trace in which nothing was recorded as well, beside saying so.
     """
     given, results, codes = ctx.params, [], [0]
     output: Path | None = given["output"]
     for path in find_traces(given["traces"], command_names(ctx), codes, output):
         try:
-            results.append(describe(load_recorded(path, given["forward"])))
+            trace = (load if empty_too else load_recorded)(path, given["forward"])
+            results.append(describe(trace))
+            if trace.is_empty:
+                codes.append(complain(trace.nothing_recorded()))
         except AnalyzeError as error:
             codes.append(complain(error))
     if results and given["output_format"] == "json":
@@ -251,7 +281,10 @@ def show_each(
 
         emit(to_json([json(data) for data in results]), output)
     elif results:
-        emit("\n".join(map(text, results)), output)
+        from analyze.report.console import wants_color  # noqa: PLC0415
+
+        color = output is None and wants_color()
+        emit("\n".join(text(data, color=color) for data in results), output)
     ctx.exit(worst_exit_code(codes))
 
 

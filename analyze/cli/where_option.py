@@ -1,10 +1,12 @@
 """``--where``: keep the rows of a table for which an expression of the rule language holds."""
 
+import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import rich_click as click
 
+from analyze.cli.completing import complete_columns
 from analyze.errors import AnalyzeError
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ def where_option(table: str) -> Callable[[Command], Command]:
     return click.option(
         "--where",
         metavar="EXPR",
+        shell_complete=complete_columns(table),
         help=f"Only rows of the table `{table}` for which this holds, in the language of rules,"
         f' e.g. "{_EXAMPLES.get(table, "dur_us > ms(1)")}". `analyze columns {table}` lists the'
         " columns.",
@@ -75,9 +78,28 @@ def _compile(expression: str, table: str, facts: dict[str, Any]) -> "tuple[Compi
 
     scope = Scope(table, column_kinds(table), None, {}, TraceFacts(facts), {})
     try:
+        _check_dots(expression, table)
         return compile_expression(expression, scope, Place.ROWS, Kind.FLAG), scope
     except ExpressionError as error:
         raise AnalyzeError(_in_one_line(expression, error)) from None
+
+
+def _check_dots(expression: str, table: str) -> None:
+    """Explain dots here: there are neither units nor parameters, as in a rule.
+
+    Raises:
+        ExpressionError: something else than ``trace.NAME`` has a dot.
+    """
+    from analyze.engine.syntax import ExpressionError, parse  # noqa: PLC0415
+
+    tree, start = parse(expression)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            name = f"{node.value.id}.{node.attr}"
+            if node.value.id != "trace":
+                message = f"unknown name '{name}'"
+                help_text = f"write a column of `{table}`, or trace.NAME"
+                raise ExpressionError(message, start + node.col_offset, len(name), help_text)
 
 
 def _in_one_line(expression: str, error: "ExpressionError") -> str:

@@ -106,7 +106,7 @@ def _of_forwards(trace: Trace, column: str) -> Known:
     forwards = trace.forwards.with_columns(gpu_idle_ns=idle)
     values = forwards[column].drop_nulls().to_list()
     if not values:
-        return Known(None, _NO_FORWARD)
+        return Known(None, _NO_FORWARD if forwards.is_empty() else Need.OPS.value)
     scale = 1000 if column.endswith("_ns") else 1
     return Known(amount([value / scale for value in values]))
 

@@ -1,4 +1,4 @@
-"""Rules that installed packages bring along, found by entry point; none of their code is run."""
+"""Rules that come with this program, or with installed packages; none of their code is run."""
 
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -8,6 +8,14 @@ from analyze.errors import RuleError
 
 ENTRY_POINT_GROUP = "kinetolint.rules"
 """A package declares ``name = "package.folder"`` in this group; the folder holds the pack."""
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def builtin_rules() -> Path:
+    """Return the folder of the built-in pack: inside the package, or beside it in a checkout."""
+    installed = _PACKAGE / "_rules"
+    return installed if installed.is_dir() else _PACKAGE.parent / "rules"
 
 
 def installed_packs() -> dict[str, Path]:

@@ -7,12 +7,12 @@ from pathlib import Path
 import polars as pl
 
 from analyze.engine.evaluate import evaluate_rows
-from analyze.engine.installed import installed_packs
+from analyze.engine.installed import builtin_rules, installed_packs
 from analyze.engine.macros import check_macros
 from analyze.engine.matchers import Shared
 from analyze.engine.model import Override, RuleModel
 from analyze.engine.overriding import overridden, overrides_of
-from analyze.engine.packs import BUILTIN, PACK_FILE, Pack, PackLoader, builtin_rules, pack_root
+from analyze.engine.packs import BUILTIN, PACK_FILE, Pack, PackLoader, pack_root
 from analyze.engine.params import parse_setting, replaced_param, resolve_params
 from analyze.engine.problems import InvalidRulesError, Problem, did_you_mean, in_order
 from analyze.engine.program import Program, compile_rule

@@ -17,6 +17,7 @@ FORMAT_VERSION = 1
 CODE_PATTERN = r"^[A-Z]{2,6}[0-9]{3}$"
 NAME_PATTERN = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 IDENTIFIER_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
+DAY_PATTERN = r"^\d{4}-\d{2}-\d{2}$"
 
 State = Literal[
     "mismatch", "benign", "pass", "intermittent", "informative", "not_applicable", "error"

@@ -18,8 +18,6 @@ PACK_FILE = "pack.yaml"
 BUILTIN = "builtin"
 """Name of the pack that comes with this program."""
 
-_PACKAGE = Path(__file__).parents[1]
-
 
 @dataclass(frozen=True)
 class Pack:
@@ -48,12 +46,6 @@ class Pack:
         for pack in self.extends:
             yield from pack.with_extended()
         yield self
-
-
-def builtin_rules() -> Path:
-    """Return the folder of the built-in pack: inside the package, or beside it in a checkout."""
-    installed = _PACKAGE / "_rules"
-    return installed if installed.is_dir() else _PACKAGE.parent / "rules"
 
 
 def pack_root(file: Path, given: Path) -> Path:

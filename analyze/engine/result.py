@@ -12,6 +12,7 @@ SCHEMA_VERSION = 1
 Level = Literal["info", "warning", "error"]
 FindingState = Literal["mismatch", "benign", "intermittent", "informative"]
 Confidence = Literal["low", "medium", "high"]
+BaselineState = Literal["new", "known", "better", "worse"]
 
 LEVELS: tuple[Level, ...] = ("info", "warning", "error")
 """Severities, mildest first."""
@@ -85,10 +86,15 @@ class Finding:
         places_total: how many rows there are.
         source: the user's source line that most of them have, ``file:line`` as recorded.
         known_problems, references: of the rule.
+        fingerprint: stable across runs and machines.
         explained_by: fingerprint of the cause it is folded under. Its savings are part of the
             cause's and must not be added to them.
         folded: the consequences folded under this finding.
-        fingerprint: stable across runs and machines.
+        baseline: beside a baseline: ``new``; ``known``; ``better`` or ``worse`` than it was known.
+            Null where there is no baseline, and of a finding that a baseline does not hold (it is
+            benign or informative).
+        baseline_changes: in what it is better or worse, in words.
+        baseline_reason: why it was accepted, as the baseline says.
     """
 
     code: str
@@ -125,11 +131,19 @@ class Finding:
     fingerprint: str
     explained_by: str | None = None
     folded: tuple[Folded, ...] = ()
+    baseline: BaselineState | None = None
+    baseline_changes: tuple[str, ...] = ()
+    baseline_reason: str | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a baseline knows it, and it is no worse than that."""
+        return self.baseline in ("known", "better")
 
     @property
     def gates(self) -> bool:
         """Whether it can make a check fail, severity permitting."""
-        return self.state == "mismatch" and self.status != "preview"
+        return self.state == "mismatch" and self.status != "preview" and not self.is_known
 
     @property
     def rank(self) -> tuple[int, int, float, str, str]:
@@ -188,6 +202,29 @@ class Ignored:
 
 
 @dataclass(frozen=True)
+class Vanished:
+    """A finding of the baseline that is found no more, although its rule came to a verdict.
+
+    Attributes:
+        code, name: of the rule.
+        fingerprint: of the finding.
+        severity, message: as they were.
+        scope: the capture, or the trace file, that it was found in; null for any trace.
+        date: when it was accepted, as year-month-day.
+        reason: why.
+    """
+
+    code: str
+    name: str
+    fingerprint: str
+    severity: Level
+    message: str
+    scope: str | None
+    date: str
+    reason: str | None
+
+
+@dataclass(frozen=True)
 class UnitCount:
     """What a forward is in the trace (an annotation, ``ProfilerStep``, ``trace``), how many."""
 
@@ -210,6 +247,9 @@ class TraceReport:
         ignored: rules whose findings the configuration ignores.
         views: what a report shows beside the findings; see :mod:`analyze.report.views`. Null where
             no format asked for it.
+        baseline: the baseline file that the findings were compared with; null without one.
+        vanished: findings of the baseline that are found no more. Of several traces that an entry
+            is about, the first says so, and only if it is true of all.
     """
 
     trace: str
@@ -222,6 +262,8 @@ class TraceReport:
     errors: tuple[RuleFailure, ...] = ()
     ignored: tuple[Ignored, ...] = ()
     views: dict[str, Any] | None = None
+    baseline: str | None = None
+    vanished: tuple[Vanished, ...] = ()
     schema_version: int = field(default=SCHEMA_VERSION)
 
     @property

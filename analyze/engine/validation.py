@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from analyze.engine.model import (
     CODE_PATTERN,
+    DAY_PATTERN,
     FORMAT_VERSION,
     IDENTIFIER_PATTERN,
     NAME_PATTERN,
@@ -24,6 +25,7 @@ _PATTERNS: Mapping[str, str] = {
     CODE_PATTERN: "two to six capitals and three digits, such as COPY101",
     NAME_PATTERN: "lower-case words joined by hyphens",
     IDENTIFIER_PATTERN: "a name of letters, digits and underscores",
+    DAY_PATTERN: "a day as year-month-day, such as 2026-01-31",
 }
 
 _KINDS: Mapping[str, str] = {

@@ -7,7 +7,7 @@ import polars as pl
 
 from analyze.kernels.attention import attention_implementation
 from analyze.kernels.peaks import published_peak
-from analyze.report.summary import microseconds
+from analyze.report.summary import known_sum, microseconds
 from analyze.tables.attention_work import TIE
 from analyze.tables.build import Trace
 from analyze.tables.coverage import coverage, quality
@@ -81,7 +81,8 @@ def _groups(trace: Trace, calls: pl.DataFrame, work: UnitWork, *, by_hand: bool)
     )
     groups = alike.group_by(_ALIKE, maintain_order=True).agg(
         pl.col("index"),
-        pl.col("cpu_ns", "gpu_busy_ns", "gpu_sum_ns", "gpu_ops").sum(),
+        pl.col("cpu_ns", "gpu_ops").sum(),
+        *map(known_sum, ("gpu_busy_ns", "gpu_sum_ns")),
         pl.col("cpu_ns", "gpu_busy_ns", "kernels", "tflops", "peak_share")
         .median()
         .name.suffix("_median"),

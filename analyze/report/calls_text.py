@@ -70,7 +70,7 @@ def _totals(report: Data) -> Iterator[tuple[str, str]]:
 
 
 def _gpu_time(report: Data) -> str:
-    spent = sum(group["gpu_busy_us"] for group in report["groups"])
+    spent = sum(group["gpu_busy_us"] or 0 for group in report["groups"])
     busy = report["gpu_busy_us"]
     part = share(spent / busy) if busy else "unknown"
     return f"{duration(spent)} busy in calls, {part} of the trace's {duration(busy)} busy"

@@ -1,19 +1,23 @@
-"""Several captures side by side: the table below the reports of a capture folder."""
+"""Several traces side by side: the table below their reports."""
 
 from collections.abc import Sequence
 
+from rich.table import Table
 from rich.text import Text
 
 from analyze.engine.result import TraceReport
-from analyze.report.compare import glance
+from analyze.report.compare import Row, glance, unique_names
 from analyze.report.compare_text import table_of_rows
-from analyze.report.compare_words import NUMBERS, absence, differing_shapes
+from analyze.report.compare_words import NOTHING, NUMBERS, Cell, absence, differing_shapes
 from analyze.report.console import buffer_console, rendered
 from analyze.trace.capture_json import CaptureEntry
 
 _HEADINGS = (
     "latency", "GPU busy", "kernels", "copies", "CPU", "peak memory", "numerics", "findings",
 )  # fmt: skip
+
+CAPTURES_TITLE = "Captures side by side, medians of a forward"
+TRACES_TITLE = "Traces side by side, medians of a forward"
 
 
 def render_captures(
@@ -29,11 +33,46 @@ def render_captures(
     captured = [glance(report) for report in reports if report.coverage["capture"] is not None]
     if len(captured) + len(absent) < 2:
         return ""
+    columns = {heading: NUMBERS[heading] for heading in _headings(captured)}
+    table = table_of_rows(f"\n{CAPTURES_TITLE}", "capture", columns, captured)
+    return _rendered(table, absent, color=color)
+
+
+def render_traces(
+    reports: Sequence[TraceReport], absent: Sequence[CaptureEntry], *, color: bool = False
+) -> str:
+    """Return a table with a row for each trace, whoever recorded it; see :func:`side_by_side`."""
+    if all(report.coverage["capture"] is not None for report in reports):
+        return render_captures(reports, absent, color=color)
+    columns, rows = side_by_side(reports)
+    return _rendered(
+        table_of_rows(f"\n{TRACES_TITLE}", "trace", columns, rows), absent, color=color
+    )
+
+
+def side_by_side(reports: Sequence[TraceReport]) -> tuple[dict[str, Cell], list[Row]]:
+    """Return the traces at a glance, each under a name of its own, and columns to show of them.
+
+    Columns in which no trace has something to say are left out.
+    """
+    names = unique_names(reports)
+    rows = [{**glance(report), "name": name} for report, name in zip(reports, names, strict=True)]
+    columns = {heading: NUMBERS[heading] for heading in _headings(rows)}
+    telling = {
+        heading: cell
+        for heading, cell in columns.items()
+        if any(cell(row) != NOTHING for row in rows)
+    }
+    return telling, rows
+
+
+def _headings(rows: Sequence[Row]) -> list[str]:
+    return [*differing_shapes(rows), *_HEADINGS]
+
+
+def _rendered(table: Table, absent: Sequence[CaptureEntry], *, color: bool) -> str:
     console = buffer_console(color=color)
-    headings = [*differing_shapes(captured), *_HEADINGS]
-    columns = {heading: NUMBERS[heading] for heading in headings}
-    title = "\nCaptures side by side, medians of a forward"
-    console.print(table_of_rows(title, "capture", columns, captured))
+    console.print(table)
     for entry in absent:
         console.print(Text(absence(entry.name, entry.status, entry.reason)))
     return rendered(console)

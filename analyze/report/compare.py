@@ -14,7 +14,7 @@ from analyze.report.summary import precision_split
 from analyze.tables.build import Trace
 from analyze.tables.captured import SHAPE_COLUMNS
 from analyze.trace.capture_json import CaptureEntry
-from analyze.words import closest
+from analyze.words import closest, printable
 
 SCHEMA_VERSION = 1
 
@@ -22,12 +22,8 @@ _SUFFIXES = (".gz", ".zst", ".json", ".trace", ".pt")
 _TIMES = ("gpu_busy_us", "latency_us", "cpu_us")
 """What traces are ranked by: the first that all of them have."""
 
-_GPU_AMOUNTS = (
-    "gpu_ops_per_forward",
-    "kernels_per_forward",
-    "copies_per_forward",
-    "gpu_busy_us",
-)
+_NAMED = 8
+"""Names of rows that a message lists."""
 
 Row = dict[str, Any]
 
@@ -48,20 +44,20 @@ def compare(
         AnalyzeError: there is no row of that name.
     """
     reports = [report for _, report in sides]
-    names = _unique_names(reports)
+    names = unique_names(reports)
     rows = [
         {
             **glance(report),
             "name": name,
-            **_gpu_outside_forwards(trace),
-            **_paths(trace),
+            "gpu_time_share_outside_forwards": share_outside_forwards(trace),
+            **paths(trace),
             "lesson": _lesson(report),
         }
         for (trace, report), name in zip(sides, names, strict=True)
     ]
     return {
         "schema_version": SCHEMA_VERSION,
-        "relative_to": _add_relative(rows, baseline),
+        "relative_to": add_relative(rows, baseline),
         "traces": rows,
         "absent": [
             {"name": entry.name, "status": entry.status, "reason": entry.reason} for entry in absent
@@ -72,12 +68,11 @@ def compare(
 def glance(report: TraceReport) -> Row:
     """Return what the report of a trace says at a glance.
 
-    GPU amounts are null where no GPU work was recorded; ``why_nothing`` says why no rule came to a
-    verdict, null where one did.
+    GPU amounts are null where no GPU work was launched in a forward; ``why_nothing`` says why no
+    rule came to a verdict, null where one did.
     """
     coverage, median = report.coverage, report.coverage["forward_median"]
     notes: Mapping[str, Any] = coverage["capture"] or {}
-    has_gpu = coverage["gpu_ops"] > 0
     codes = [finding.code for finding in report.findings if finding.state != "benign"]
     return {
         "name": notes.get("name"),
@@ -88,10 +83,10 @@ def glance(report: TraceReport) -> Row:
         "synthetic": coverage["synthetic"],
         "truncated": report.quality["truncated"],
         **{name: notes.get(name) for name in ("dtype", "phase", *SHAPE_COLUMNS)},
-        "gpu_ops_per_forward": median["gpu_ops"] if has_gpu else None,
-        "kernels_per_forward": median["kernels"] if has_gpu else None,
-        "copies_per_forward": median["copies"] if has_gpu else None,
-        "gpu_busy_us": median["gpu_busy_us"] if has_gpu else None,
+        "gpu_ops_per_forward": median["gpu_ops"],
+        "kernels_per_forward": median["kernels"],
+        "copies_per_forward": median["copies"],
+        "gpu_busy_us": median["gpu_busy_us"],
         "cpu_us": median["cpu_us"],
         "latency_us": notes.get("latency_us"),
         "peak_bytes": notes.get("peak_bytes"),
@@ -101,14 +96,7 @@ def glance(report: TraceReport) -> Row:
     }
 
 
-def _gpu_outside_forwards(trace: Trace) -> Row:
-    """Return how much GPU time is in no forward; where all work is, amounts are unknown, not 0."""
-    forwards = trace.facts.gpu_ops["forward"]
-    unknown = dict.fromkeys(_GPU_AMOUNTS) if forwards.null_count() == len(forwards) else {}
-    return {"gpu_time_share_outside_forwards": share_outside_forwards(trace), **unknown}
-
-
-def _unique_names(reports: Sequence[TraceReport]) -> list[str]:
+def unique_names(reports: Sequence[TraceReport]) -> list[str]:
     """Name each trace by its capture, its file, folder and file, or path: the first unique one."""
     candidates = [_names(report) for report in reports]
     taken = Counter(name for names in candidates for name in set(names))
@@ -129,7 +117,7 @@ def _file_name(trace: str) -> str:
     return name or trace
 
 
-def _paths(trace: Trace) -> Row:
+def paths(trace: Trace) -> Row:
     """Return which precision path the trace takes, and the occupancy of its costliest kernel."""
     return {
         "vendor": trace.header.vendor,
@@ -144,10 +132,10 @@ def _precision_path(trace: Trace) -> Row | None:
     Its share is of the time of all these kernels, summed; null where there are none.
     """
     split = precision_split(trace)
-    total = sum(part["time_us"] for part in split)
+    total = sum(part["time_us"] or 0 for part in split)
     if not total:
         return None
-    costliest = split[0]
+    costliest = split[0]  # times that are unknown come last
     return {
         "precision": costliest["precision"],
         "tensor_core": costliest["tensor_core"],
@@ -196,7 +184,7 @@ def _lesson(report: TraceReport) -> Row | None:
     }
 
 
-def _add_relative(rows: Sequence[Row], baseline: str | None) -> Row | None:
+def add_relative(rows: Sequence[Row], baseline: str | None) -> Row | None:
     """Give each row its time relative to the baseline's; return what that is relative to."""
     time = next((key for key in _TIMES if all(row[key] for row in rows)), None)
     base = _baseline(rows, baseline, time)
@@ -215,8 +203,9 @@ def _baseline(rows: Sequence[Row], name: str | None, time: str | None) -> Row | 
         names = [row["name"] for row in rows]
         if name not in names:
             close = closest(name, names)
-            hint = f"did you mean {close!r}?" if close else f"there are {', '.join(names)}"
-            raise AnalyzeError(f"--baseline {name}: no such trace; {hint}")
+            known = ", ".join(map(printable, names[:_NAMED])) + ", ..." * (len(names) > _NAMED)
+            hint = f"did you mean {printable(close)!r}?" if close else f"there are {known}"
+            raise AnalyzeError(f"--baseline {printable(name)}: no such trace; {hint}")
         return rows[names.index(name)]
     right = [row for row in rows if row["numerics_ok"] is not False]
     return min(right, key=lambda row: row[time], default=None) if time else None

@@ -27,7 +27,7 @@ def render_compare(data: Data, *, color: bool = False) -> str:
         console.print(Text(note, style="dim"))
     if any(row["occupancy"] for row in rows):
         title = "\nHow the work runs; occupancy of the costliest kernel: reported -> real"
-        console.print(_left_aligned(table_of_rows(title, "variant", words.PATHS, rows)))
+        console.print(_left_aligned(table_of_rows(title, "variant", words.paths(), rows)))
     console.print(Text("\nWhat each trace teaches", style="bold"))
     print_pairs(console, ((printable(row["name"]), words.lesson(row)) for row in rows))
     for entry in data["absent"]:

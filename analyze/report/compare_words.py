@@ -9,6 +9,8 @@ from analyze.words import UNKNOWN, duration, percentage, printable, share, size
 
 Data = Mapping[str, Any]
 Cell = Callable[[Data], str]
+Naming = Callable[[str], str]
+"""How a name from a trace is written: safe to print, or as a code span of Markdown."""
 NOTHING = "-"
 _MANY = 999.5
 """From here on, three digits are no decimals."""
@@ -127,17 +129,14 @@ def occupancy(row: Data) -> str:
     return f"{percentage(reported)} -> {percentage(real)}"
 
 
-def kernel(row: Data) -> str:
-    """Name the costliest kernel."""
-    return NOTHING if row["occupancy"] is None else printable(row["occupancy"]["kernel"])
+def paths(named: Naming = printable) -> Mapping[str, Cell]:
+    """Return what a row says of how its work runs, by heading."""
 
+    def kernel(row: Data) -> str:
+        found = row["occupancy"]
+        return NOTHING if found is None else named(found["kernel"] or UNKNOWN)
 
-PATHS: Mapping[str, Cell] = {
-    "precision path": path,
-    "occupancy": occupancy,
-    "costliest kernel": kernel,
-}
-"""What a row says of how its work runs, by heading."""
+    return {"precision path": path, "occupancy": occupancy, "costliest kernel": kernel}
 
 
 def lesson(row: Data) -> str:
@@ -151,29 +150,29 @@ def lesson(row: Data) -> str:
     return printable(words)
 
 
-def notes(data: Data) -> Iterator[str]:
+def notes(data: Data, named: Naming = printable) -> Iterator[str]:
     """Yield what a reader must know before comparing the numbers."""
     rows = data["traces"]
     relative = data["relative_to"]
     if relative is not None:
-        yield f"relative: {_TIME_WORDS[relative['time']]} / that of {printable(relative['name'])}"
+        yield f"relative: {_TIME_WORDS[relative['time']]} / that of {named(relative['name'])}"
     elif len(rows) > 1:
         yield "relative: there is no time that all of them have"
     for key, words in _ODDITIES.items():
-        odd = [printable(row["name"]) for row in rows if row[key]]
+        odd = [named(row["name"]) for row in rows if row[key]]
         if odd:
             yield f"careful: {words}: {', '.join(odd)}"
     for key, words in (("device", "devices"), ("dtype", "dtypes"), ("phase", "phases")):
         known = sorted({row[key] for row in rows if row[key] is not None})
         if len(known) > 1:
-            yield f"careful: {words} differ: {', '.join(map(printable, known))}"
+            yield f"careful: {words} differ: {', '.join(map(named, known))}"
     for row in rows:
         outside = row["gpu_time_share_outside_forwards"]
-        for sentence in outside_sentences(printable(row["name"]), outside):
+        for sentence in outside_sentences(named(row["name"]), outside):
             yield f"careful: {sentence}"
     units = sorted({row["forward_is"] for row in rows})
     if not all(is_same_unit(units[0], unit) for unit in units):
-        yield f"careful: a forward is not the same thing in all: {', '.join(map(printable, units))}"
+        yield f"careful: a forward is not the same thing in all: {', '.join(map(named, units))}"
 
 
 def absence(name: str, status: str, reason: str | None) -> str:

@@ -4,12 +4,14 @@ import os
 import sys
 from io import StringIO
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
 DEFAULT_WIDTH = 100
 """Width of text that goes to a file or a pipe, where no terminal says its own."""
+
+_NOT_FORCED = ("0", "false")
 
 
 def buffer_console(*, width: int | None = None, color: bool = False) -> Console:
@@ -30,9 +32,20 @@ def buffer_console(*, width: int | None = None, color: bool = False) -> Console:
     )
 
 
+class _Titled(Table):
+    """A table whose title is not folded to the width of its columns."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        title, self.title = self.title, None
+        if title is not None:
+            yield title
+        yield from super().__rich_console__(console, options)
+        self.title = title
+
+
 def plain_table(title: str, *columns: str) -> Table:
     """Return an empty table: the first column to the left, numbers to the right."""
-    table = Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False)
+    table = _Titled(title=Text(title, style="bold"), box=None, pad_edge=False)
     for number, column in enumerate(columns):
         table.add_column(Text(column), justify="left" if number == 0 else "right", overflow="fold")
     return table
@@ -50,9 +63,14 @@ def terminal_width() -> int:
 
 
 def wants_color() -> bool:
-    """Whether to colour standard output: a terminal does; NO_COLOR and FORCE_COLOR decide first."""
+    """Whether to colour standard output.
+
+    A terminal does. ``NO_COLOR`` (no-color.org), then ``FORCE_COLOR`` decide first: where they are
+    set and not empty, the one is never, the other always, but for ``0`` and ``false`` (as in Node).
+    """
     if os.environ.get("NO_COLOR"):
         return False
-    if os.environ.get("FORCE_COLOR"):
-        return True
-    return Console().color_system is not None
+    forced = os.environ.get("FORCE_COLOR")
+    if forced:
+        return forced.lower() not in _NOT_FORCED
+    return sys.stdout is not None and Console().color_system is not None

@@ -24,6 +24,30 @@ def coverage_lines(coverage: Data, quality: Data) -> Iterator[tuple[str, str]]:
         yield "note", sentence
 
 
+def coverage_in_short(coverage: Data, quality: Data) -> Iterator[tuple[str, str]]:
+    """Yield what a reader must know before believing a finding, in few lines."""
+    yield "device", _device(coverage)
+    if coverage["recorded"]["gpu_work"]:
+        busy = f"; {_gpu_time_in_short(coverage)}" if coverage["gpu_ops"] else ""
+        yield "GPU work", f"{_gpu_work(coverage)}{busy}"
+    missing = _not_recorded(coverage)
+    if missing:
+        yield "recorded", f"without {', '.join(missing)}"
+    yield "forward", _forward(coverage)
+    if coverage["capture"] is not None:
+        yield "captured", _captured(coverage["capture"])
+    for sentence in quality_sentences(coverage, quality):
+        yield "note", sentence
+
+
+def reservations(coverage: Data, quality: Data) -> Iterator[tuple[str, str]]:
+    """Yield what makes the findings of a trace less than sure; nothing for a whole, clean one."""
+    if coverage["gpu_ops_unlinked"]:
+        yield "GPU work", _gpu_work(coverage)
+    for sentence in quality_sentences(coverage, quality):
+        yield "note", sentence
+
+
 def _device(coverage: Data) -> str:
     if not coverage["recorded"]["gpu_work"]:
         return "no GPU work recorded (CPU-only capture)"
@@ -54,8 +78,16 @@ def _gpu_work(coverage: Data) -> str:
 
 def _gpu_time(coverage: Data) -> str:
     busy, span = coverage["gpu_busy_us"], coverage["gpu_span_us"]
+    if busy is None:
+        return "unknown: no GPU op has a usable duration"
     part = share(busy / span) if span else "unknown"
     return f"{duration(busy)} busy of {duration(span)} from first to last work ({part})"
+
+
+def _gpu_time_in_short(coverage: Data) -> str:
+    busy, span = coverage["gpu_busy_us"], coverage["gpu_span_us"]
+    part = share(busy / span) if span else "unknown"
+    return f"busy {duration(busy)} of {duration(span)} ({part})"
 
 
 def _whole_trace(annotations: list[str]) -> str:
@@ -67,13 +99,14 @@ def _whole_trace(annotations: list[str]) -> str:
 
 def _recorded(coverage: Data) -> str:
     parts = [name for name, there in coverage["recorded"].items() if there]
-    missing = [name for name, there in coverage["recorded"].items() if not there]
     sentence = ", ".join(part.replace("_", " ") for part in parts) or "nothing"
-    return (
-        f"{sentence}; not {', '.join(m.replace('_', ' ') for m in missing)}"
-        if missing
-        else sentence
-    )
+    missing = _not_recorded(coverage)
+    return f"{sentence}; not {', '.join(missing)}" if missing else sentence
+
+
+def _not_recorded(coverage: Data) -> list[str]:
+    recorded = coverage["recorded"]
+    return [name.replace("_", " ") for name, there in recorded.items() if not there]
 
 
 def _forward(coverage: Data) -> str:
@@ -120,6 +153,9 @@ def quality_sentences(coverage: Data, quality: Data) -> Iterator[str]:
         yield f"the metadata is not valid JSON; lost of it: {lost}"
     if quality["documents"] > 1:
         yield f"{quality['documents']} processes wrote into this one file"
+    if quality["kinetolint_events"]:
+        count = counted(quality["kinetolint_events"], "event")
+        yield f"{count} of `analyze annotate` were passed over: they are findings, not measurements"
     yield from quality["notes"]
     yield from _time_sentences(quality)
     yield from _link_sentences(coverage, quality)

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from analyze.report import diff_words as words
-from analyze.report.compare_markdown import escape, markdown_table
+from analyze.report.compare_markdown import markdown_table
+from analyze.report.markdown_words import code, plain
 
 Data = Mapping[str, Any]
 
@@ -21,11 +22,11 @@ def diff_markdown(data: Data, *, limit: int) -> str:
 
 def _blocks(data: Data, limit: int) -> Iterator[str]:
     lines = [
-        f"- before: {escape(words.side_sentence(data['before']))}",
-        f"- after: {escape(words.side_sentence(data['after']))}",
-        *(f"- careful: {escape(sentence)}" for sentence in data["warnings"]),
-        *(f"- {escape(sentence)}" for sentence in words.headlines(data, limit)),
-        *(f"- gate {state}: {escape(text)}" for state, text in words.gate_sentences(data)),
+        f"- before: {words.side_sentence(data['before'], code)}",
+        f"- after: {words.side_sentence(data['after'], code)}",
+        *(f"- careful: {plain(sentence)}" for sentence in data["warnings"]),
+        *(f"- {sentence}" for sentence in words.headlines(data, limit, code)),
+        *(f"- gate {state}: {text}" for state, text in words.gate_sentences(data, code)),
     ]
     yield "\n".join(lines) + "\n"
     yield markdown_table(words.SUMMARY_COLUMNS, words.summary_rows(data))
@@ -34,11 +35,11 @@ def _blocks(data: Data, limit: int) -> Iterator[str]:
     for section in words.shown_sections(data):
         yield f"### {words.SECTION_TITLES[section]}\n"
         rows = words.changed_rows(data, section)[:limit]
-        yield markdown_table(words.ROW_COLUMNS, (words.row_cells(data, row) for row in rows))
+        yield markdown_table(words.ROW_COLUMNS, (words.row_cells(data, row, code) for row in rows))
         rest = words.left_out(data, section, limit)
         if rest:
-            yield f"{escape(rest)}\n"
-    findings = list(words.finding_rows(data, limit))
+            yield f"{rest}\n"
+    findings = [(state, plain(finding)) for state, finding in words.finding_rows(data, limit)]
     if findings:
         yield "### Findings\n"
         yield markdown_table(("", "finding"), findings)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from analyze.report.compare_words import count_word
+from analyze.report.compare_words import Naming, count_word
 from analyze.report.diff import SECTIONS, is_changed
 from analyze.tables.host import CHAIN_SEPARATOR, ELLIPSIS
 from analyze.words import counted, duration, printable, size, whole
@@ -41,16 +41,16 @@ SUMMARY_COLUMNS = ("per forward, median", "before", "after", "change", "")
 ROW_COLUMNS = ("", "count", "before", "after", "change", "what")
 
 
-def side_sentence(side: Data) -> str:
-    """Word what one of the traces is."""
+def side_sentence(side: Data, named: Naming = printable) -> str:
+    """Word what one of the traces is; ``named`` writes a name from it, here as below."""
     forwards = "the whole trace is the forward"
     if side["forward_is"] != "trace":
-        forwards = f"{counted(side['forwards'], 'forward')} ({printable(side['forward_is'])})"
+        forwards = f"{counted(side['forwards'], 'forward')} ({named(side['forward_is'])})"
     parts = ["SYNTHETIC"] if side["synthetic"] else []
-    parts += [printable(side["device"])] if side["device"] else []
+    parts += [named(side["device"])] if side["device"] else []
     capture = side["capture"]
-    parts += [f"captured {printable(capture['name'])}"] if capture else []
-    return "; ".join([printable(side["trace"]), *parts, forwards])
+    parts += [f"captured {named(capture['name'])}"] if capture else []
+    return "; ".join([named(side["trace"]), *parts, forwards])
 
 
 def verdict(data: Data) -> str:
@@ -117,7 +117,9 @@ def _makes_headline(section: str, row: Data) -> bool:
     return section in ("copies", "syncs") and row["state"] in ("new", "gone")
 
 
-def row_cells(data: Data, row: Data) -> tuple[str, str, str, str, str, str]:
+def row_cells(
+    data: Data, row: Data, named: Naming = printable
+) -> tuple[str, str, str, str, str, str]:
     """Return the cells of aligned work."""
     before, after = row["before"], row["after"]
     return (
@@ -126,7 +128,7 @@ def row_cells(data: Data, row: Data) -> tuple[str, str, str, str, str, str]:
         _time(before),
         _time(after),
         _change_of_work(row),
-        ", ".join([work_name(row), *_occurrences(data, row)]),
+        ", ".join([work_name(row, named), *_occurrences(data, row)]),
     )
 
 
@@ -170,10 +172,11 @@ def _counts(before: Data | None, after: Data | None) -> str:
     return counts[0] if counts[0] == counts[1] else f"{counts[0]} -> {counts[1]}"
 
 
-def work_name(row: Data) -> str:
+def work_name(row: Data, named: Naming = printable) -> str:
     """Name aligned work: what it is, by which other kernel it is done, and where."""
     sides = [side for side in (row["before"], row["after"]) if side]
-    names, chains = [_name(side) for side in sides], [_chain(side) for side in sides]
+    names = [_first_of(side["names"], named) for side in sides]
+    chains = [_first_of(side["op_chains"], named) for side in sides]
     parts = [names[-1]]
     if row["kernel"] is not None:
         parts = [" -> ".join(dict.fromkeys([names[0], names[-1]])), row["kernel"]]
@@ -187,15 +190,7 @@ def work_name(row: Data) -> str:
     return ", ".join(parts)
 
 
-def _name(side: Data) -> str:
-    return _first_of(side["names"])
-
-
-def _chain(side: Data) -> str:
-    return _first_of(side["op_chains"])
-
-
-def _first_of(names: Sequence[str]) -> str:
+def _first_of(names: Sequence[str], named: Naming) -> str:
     """Return the first name, op chains without their middle, and how many more there are."""
     if not names:
         return ""
@@ -203,7 +198,7 @@ def _first_of(names: Sequence[str]) -> str:
     if len(ops) > _MOST_OPS:
         ops = [ops[0], ELLIPSIS, *ops[-2:]]
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return printable(CHAIN_SEPARATOR.join(ops)) + more
+    return named(CHAIN_SEPARATOR.join(ops)) + more
 
 
 def left_out(data: Data, section: str, shown: int) -> str:
@@ -219,16 +214,16 @@ def left_out(data: Data, section: str, shown: int) -> str:
     return f"and {'; '.join(parts)}" if parts else ""
 
 
-def headlines(data: Data, limit: int) -> Iterator[str]:
+def headlines(data: Data, limit: int, named: Naming = printable) -> Iterator[str]:
     """Yield a sentence for each copy, set and synchronising call that is new or gone."""
     rows = [row for section in SECTIONS for row in data[section] if _makes_headline(section, row)]
     for row in rows[:limit]:
         key = "before" if row["before"] else "after"
         side = row[key]
-        chain = _chain(side)
-        work = f"{count_word(side['count'])} {_name(side)} per forward, {duration(side['time_us'])}"
+        name, chain = (_first_of(side[names], named) for names in ("names", "op_chains"))
+        work = f"{count_word(side['count'])} {name} per forward, {duration(side['time_us'])}"
         if _is_rare(side):
-            work = f"{_name(side)} {_occurrence(data, key, side)}"
+            work = f"{name} {_occurrence(data, key, side)}"
         yield f"{row['state']}: {work}{f', in {chain}' if chain else ''}"
     if len(rows) > limit:
         yield f"and {len(rows) - limit:,} more copies, sets and synchronising calls new or gone"
@@ -263,10 +258,10 @@ def _finding(finding: Data, message: str) -> str:
     return printable(f"{finding['code']} {finding['title']}: {message}")
 
 
-def gate_sentences(data: Data) -> Iterator[tuple[str, str]]:
+def gate_sentences(data: Data, named: Naming = printable) -> Iterator[tuple[str, str]]:
     """Yield (state, sentence) of each gate."""
     for gate in data["gates"]:
-        sentence = printable(gate["condition"])
+        sentence = named(gate["condition"])
         if gate["state"] == "unanswered":
             reasons = ", ".join(_why_unknown(data, name) for name in gate["unknown"])
             sentence += f": {reasons or 'it divides by zero'}"

@@ -30,23 +30,36 @@ Writer = Callable[["Sequence[TraceReport]", Rendering], str]
 
 _WRITERS = {
     "text": "analyze.report.text:write_text",
+    "concise": "analyze.report.concise:write_concise",
+    "html": "analyze.report.html_report.writer:write_html",
     "json": "analyze.report.json_writer:write_json",
+    "jsonl": "analyze.report.jsonl:write_jsonl",
+    "sarif": "analyze.report.sarif:write_sarif",
+    "github": "analyze.report.github:write_github",
+    "markdown": "analyze.report.markdown:write_markdown",
 }
 """Where the writer of each format is; only the one in use is imported."""
 
 FORMATS = tuple(_WRITERS)
 
 _SUFFIXES = {
+    ".html": "html",
+    ".htm": "html",
+    ".sarif.json": "sarif",
+    ".sarif": "sarif",
+    ".jsonl": "jsonl",
     ".json": "json",
+    ".md": "markdown",
 }
 
-WITH_VIEWS = frozenset({"json"})
+WITH_VIEWS = frozenset({"html", "json", "jsonl"})
 """Formats that show, or keep for later, what ``TraceReport.views`` holds."""
 
 
 def format_of(path: Path) -> str | None:
     """Return the format that the name of an output file asks for; None where it asks for none."""
-    return _SUFFIXES.get(path.suffix.lower())
+    name = path.name.lower()
+    return next((_SUFFIXES[suffix] for suffix in _SUFFIXES if name.endswith(suffix)), None)
 
 
 def render(name: str, reports: "Sequence[TraceReport]", rendering: Rendering) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from analyze.report.condition import Condition
 from analyze.report.summary import microseconds
 from analyze.tables.build import Trace
 from analyze.tables.coverage import coverage, quality
@@ -33,7 +34,7 @@ def describe_gaps(
     limit: int | None = None,
     min_us: float = 0.0,
     device: int | None = None,
-    kept: pl.Series | None = None,
+    where: Condition | None = None,
 ) -> dict[str, Any]:
     """Return busy and idle time, idle time by cause, and the longest gaps, as plain data.
 
@@ -44,11 +45,11 @@ def describe_gaps(
         limit: how many of the longest gaps to list; None for all.
         min_us: shorter gaps are left out of the causes and the list, never out of idle time.
         device: leave out all other devices.
-        kept: of each row of the table ``gaps``, whether to keep it in the causes and the list.
+        where: which rows of the table ``gaps`` to keep in the causes and the list; None for all.
     """
     gpu_ops, gaps = trace.facts.gpu_ops, trace.gaps
-    if kept is not None:
-        gaps = gaps.filter(kept)
+    if where is not None:
+        gaps = gaps.filter(where.kept)
     if device is not None:
         gpu_ops = gpu_ops.filter(pl.col("device") == device)
         gaps = gaps.filter(pl.col("device") == device)
@@ -61,6 +62,7 @@ def describe_gaps(
         "trace": trace.name,
         "coverage": coverage(trace),
         "quality": quality(trace),
+        "where": where and where.as_json(),
         "devices": devices,
         "timeline": _timeline(gpu_ops),
         "min_us": min_us,

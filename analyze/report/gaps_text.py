@@ -8,6 +8,7 @@ from rich.text import Text
 
 from analyze.kernels.display import shorten
 from analyze.report.chains import short_chain
+from analyze.report.condition import condition_sentence
 from analyze.report.console import buffer_console, plain_table, rendered
 from analyze.report.coverage_text import coverage_lines
 from analyze.report.gaps import LATE
@@ -17,7 +18,7 @@ from analyze.words import UNKNOWN, counted, duration, printable, share
 _BLOCKS = "·▁▂▃▄▅▆▇█"
 """Idle throughout, eighths, busy throughout."""
 
-_CAUSES = {
+CAUSES = {
     "host": "launched too late",
     "sync": "launched after a wait",
     "input": "loading of data",
@@ -93,7 +94,7 @@ def _print_causes(console: Console, data: Mapping[str, Any]) -> None:
     table = plain_table(title, "cause", "gaps", "time", "share", "median", "longest")
     for row in data["causes"]:
         cause = Text(f"{row['cause'] or UNKNOWN:<9}")
-        cause.append(_CAUSES[row["cause"]], style="dim")
+        cause.append(CAUSES[row["cause"]], style="dim")
         table.add_row(
             cause,
             f"{row['count']:,}",
@@ -109,8 +110,8 @@ def _print_causes(console: Console, data: Mapping[str, Any]) -> None:
 def _conditions(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if data["min_us"]:
         yield "gaps", f"of at least {duration(data['min_us'])}"
-    if "where" in data:
-        yield "where", _selection(data["where"])
+    if data["where"] is not None:
+        yield "where", condition_sentence(data["where"], "gap")
 
 
 def _totals(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -123,14 +124,6 @@ def _totals(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     spent = _spent(activity, activity["gap_time_us"], None)
     if spent:
         yield "CPU", f"while it was late, the launching threads were {spent}"
-
-
-def _selection(where: Mapping[str, Any]) -> str:
-    sentence = printable(where["expression"])
-    if where["undecided"]:
-        gaps = counted(where["undecided"], "gap")
-        sentence += f"; of {gaps} it cannot be told, they are left out"
-    return sentence
 
 
 def _spent(times: Mapping[str, Any], total: float, api: str | None) -> str:

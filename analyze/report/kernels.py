@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 import polars as pl
 
-from analyze.report.summary import microseconds
+from analyze.report.condition import Condition
+from analyze.report.summary import known_sum, microseconds, summed_us
 from analyze.tables.build import Trace
 from analyze.tables.coverage import coverage, quality
 from analyze.tables.intervals import covered_ns
@@ -33,7 +34,7 @@ _LAUNCH = (
 Row = dict[str, Any]
 
 
-def kernels_report(trace: Trace, kept: pl.Series | None = None, sort: str = "total") -> Row:
+def kernels_report(trace: Trace, where: Condition | None = None, sort: str = "total") -> Row:
     """Return the kernels by name as plain data; times are float microseconds.
 
     Shares are of the GPU busy time of the whole trace: the union of all GPU work (kernels, copies
@@ -42,11 +43,11 @@ def kernels_report(trace: Trace, kept: pl.Series | None = None, sort: str = "tot
 
     Args:
         trace: the trace.
-        kept: per row of the table ``kernels``, whether to report it; without it all.
+        where: which rows of the table ``kernels`` to report; None for all.
         sort: a key of :data:`SORTS`.
     """
     kernels = trace.facts.gpu_ops.filter(pl.col("kind") == "kernel")
-    kept_kernels = kernels if kept is None else kernels.filter(kept)
+    kept_kernels = kernels if where is None else kernels.filter(where.kept)
     busy_ns = _busy_ns(trace)
     rows = _by_name(kept_kernels, busy_ns, _forwards(trace))
     return {
@@ -54,12 +55,13 @@ def kernels_report(trace: Trace, kept: pl.Series | None = None, sort: str = "tot
         "trace": trace.name,
         "coverage": coverage(trace),
         "quality": quality(trace),
+        "where": where and where.as_json(),
         "gpu_busy_us": microseconds(busy_ns),
-        "gpu_sum_us": microseconds(trace.facts.gpu_ops["dur_ns"].sum()),
-        "kernel_time_us": microseconds(kernels["dur_ns"].sum()),
+        "gpu_sum_us": summed_us(trace.facts.gpu_ops["dur_ns"]),
+        "kernel_time_us": summed_us(kernels["dur_ns"]),
         "kernels": kernels.height,
         "selected_kernels": kept_kernels.height,
-        "selected_time_us": microseconds(kept_kernels["dur_ns"].sum()),
+        "selected_time_us": summed_us(kept_kernels["dur_ns"]),
         "selected_names": len(rows),
         "sort": sort,
         "names": sorted(rows, key=SORTS[sort]),
@@ -71,7 +73,7 @@ def _largest(key: str) -> Callable[[Row], Any]:
 
     def order(row: Row) -> Any:
         value = row[key]
-        return (value is None, -(value or 0), -row["total_us"], row["name"] or "")
+        return (value is None, -(value or 0), -(row["total_us"] or 0), row["name"] or "")
 
     return order
 
@@ -79,14 +81,14 @@ def _largest(key: str) -> Callable[[Row], Any]:
 def _smallest_launch_value(key: str) -> Callable[[Row], Any]:
     def order(row: Row) -> Any:
         value = row["launch"][key] if row["launch"] else None
-        return (value is None, value or 0, -row["total_us"], row["name"] or "")
+        return (value is None, value or 0, -(row["total_us"] or 0), row["name"] or "")
 
     return order
 
 
 def _emptiest_tail(row: Row) -> Any:
     value = row["launch"]["tail"] if row["launch"] else None
-    return (value is None, -(value or 0), -row["total_us"], row["name"] or "")
+    return (value is None, -(value or 0), -(row["total_us"] or 0), row["name"] or "")
 
 
 SORTS: dict[str, Callable[[Row], Any]] = {
@@ -102,9 +104,10 @@ SORTS: dict[str, Callable[[Row], Any]] = {
 """Orders of the names: the largest first, but of ``occupancy`` the lowest."""
 
 
-def _busy_ns(trace: Trace) -> int:
+def _busy_ns(trace: Trace) -> int | None:
+    """Return the GPU busy time; None where no GPU op has a usable duration."""
     covered = covered_ns(trace.facts.gpu_ops, ["device_label"])
-    return int(covered["busy_ns"].sum())
+    return None if covered.is_empty() else int(covered["busy_ns"].sum())
 
 
 def _forwards(trace: Trace) -> int | None:
@@ -113,12 +116,12 @@ def _forwards(trace: Trace) -> int | None:
     return None if forwards.source == WHOLE_TRACE else forwards.intervals.height
 
 
-def _by_name(kernels: pl.DataFrame, busy_ns: int, forwards: int | None) -> list[Row]:
+def _by_name(kernels: pl.DataFrame, busy_ns: int | None, forwards: int | None) -> list[Row]:
     time = pl.col("dur_ns")
     groups = kernels.group_by("name", maintain_order=True).agg(
         pl.col("short_name", "family", "precision", "tensor_core").first(),
         count=pl.len(),
-        total=time.sum(),
+        total=known_sum("dur_ns"),
         mean=time.mean(),
         p50=time.median(),
         p95=time.quantile(0.95, interpolation="linear"),
@@ -144,7 +147,7 @@ def _by_name(kernels: pl.DataFrame, busy_ns: int, forwards: int | None) -> list[
             "p50_us": microseconds(group["p50"]),
             "p95_us": microseconds(group["p95"]),
             "max_us": microseconds(group["max"]),
-            "share_of_gpu_busy": group["total"] / busy_ns if busy_ns else None,
+            "share_of_gpu_busy": _share(group["total"], busy_ns),
             "phases": group["phases"],
             "streams": group["streams"],
             "launch": launches.get(group["name"]),
@@ -154,6 +157,10 @@ def _by_name(kernels: pl.DataFrame, busy_ns: int, forwards: int | None) -> list[
         }
         for group in groups.iter_rows(named=True)
     ]
+
+
+def _share(part: int | None, whole: int | None) -> float | None:
+    return part / whole if part is not None and whole else None
 
 
 def _launches(kernels: pl.DataFrame) -> dict[str | None, Row]:
@@ -168,8 +175,9 @@ def _launches(kernels: pl.DataFrame) -> dict[str | None, Row]:
     )
     configurations = (
         known.group_by("name", *_LAUNCH[:5])
-        .agg(pl.col(_LAUNCH[5:]).first(), count=pl.len(), time=pl.col("dur_ns").sum())
-        .sort("count", "time", "grid", "block", descending=[True, True, False, False])
+        .agg(pl.col(_LAUNCH[5:]).first(), count=pl.len(), time=known_sum("dur_ns"))
+        .sort("grid", "block")
+        .sort("count", "time", descending=True, nulls_last=True, maintain_order=True)
     )
     found: dict[str | None, Row] = {}
     for row in configurations.iter_rows(named=True):
@@ -221,7 +229,7 @@ def _owners(kernels: pl.DataFrame, column: str) -> dict[str | None, Row]:
     """Return which values of a column each name has: how many, of how many kernels unknown."""
     counts = (
         kernels.group_by("name", value=column)
-        .agg(count=pl.len(), time=pl.col("dur_ns").sum())
+        .agg(count=pl.len(), time=known_sum("dur_ns"))
         .sort("time", "count", "value", descending=[True, True, False], nulls_last=True)
     )
     found: dict[str | None, Row] = {}

@@ -9,11 +9,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from analyze.report.condition import condition_sentence
 from analyze.report.console import buffer_console, rendered
 from analyze.report.coverage_text import coverage_lines
 from analyze.report.summary import DEFAULT_SHARED_MEMORY_LIMIT
 from analyze.report.summary_text import print_pairs
-from analyze.words import counted, duration, percentage, printable, share, size
+from analyze.words import UNKNOWN, counted, duration, percentage, printable, share, size
 
 DEFAULT_LIMIT = 10
 
@@ -50,22 +51,20 @@ def _totals(report: Data) -> Iterator[tuple[str, str]]:
     yield "", ""
     yield (
         "GPU time",
-        f"{duration(busy)} busy (union on each device); durations sum to {duration(total)}",
+        UNKNOWN
+        if busy is None
+        else f"{duration(busy)} busy (union on each device); durations sum to {duration(total)}",
     )
     yield "kernels", f"{report['kernels']:,}, {duration(report['kernel_time_us'])} summed"
-    if "where" in report:
+    if report["where"] is not None:
         yield "where", _selection(report)
 
 
 def _selection(report: Data) -> str:
-    where = report["where"]
-    sentence = (
-        f"{printable(where['expression'])}: {report['selected_kernels']:,} of"
-        f" {counted(report['kernels'], 'kernel')}, {duration(report['selected_time_us'])} summed"
-    )
-    if where["undecided"]:
-        sentence += f"; of {where['undecided']:,} it cannot be told, they are left out"
-    return sentence
+    sentence = condition_sentence(report["where"], "kernel")
+    if not report["selected_kernels"]:
+        return sentence
+    return f"{sentence}; the kept ones take {duration(report['selected_time_us'])}, summed"
 
 
 def _print_names(console: Console, report: Data, shown: list[Data], *, full_names: bool) -> None:
@@ -77,12 +76,13 @@ def _print_names(console: Console, report: Data, shown: list[Data], *, full_name
     for row in shown:
         name = row["name"] if full_names else row["short_name"]
         namesakes = 1 if full_names else alike[row["short_name"]]
-        console.print(Text(printable(name or "unknown"), style="bold"), overflow="fold")
+        console.print(Text(printable(name or UNKNOWN), style="bold"), overflow="fold")
         console.print(Text(_aligned(_times(row))))
         print_details(console, _details(row, namesakes))
     if names > len(shown):
         rest = report["names"][len(shown) :]
-        time = duration(sum(row["total_us"] for row in rest))
+        times = [row["total_us"] for row in rest if row["total_us"] is not None]
+        time = duration(sum(times) if times else None)
         console.print(
             Text(f"and {counted(names - len(shown), 'more name')}, {time}; --limit shows more")
         )

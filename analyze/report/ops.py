@@ -16,11 +16,11 @@ import polars as pl
 from analyze.errors import AnalyzeError, NothingToCheckError
 from analyze.report.condition import Condition
 from analyze.report.ops_rows import OP, host_rows
-from analyze.report.summary import microseconds
+from analyze.report.summary import known_sum, microseconds
 from analyze.tables.build import Trace
 from analyze.tables.catalogue import Need
 from analyze.tables.coverage import coverage, quality
-from analyze.words import closest, counted, duration, printable
+from analyze.words import closest, duration, printable
 
 SCHEMA_VERSION = 1
 
@@ -69,7 +69,8 @@ class Query:
             CPU where no GPU work was recorded.
         limit: how many groups to return; None for all.
         step: count only what lies in the ProfilerStep of this number.
-        where: count only these ops, and neither annotations nor runtime calls.
+        where: count only these ops, and neither annotations nor runtime calls; where it keeps none,
+            there is no group.
     """
 
     group_by: Sequence[str] = ("name",)
@@ -119,14 +120,15 @@ def average_ops(trace: Trace, query: Query = _BY_NAME) -> dict[str, Any]:
     """Return the averaged ops as plain data; times are microseconds, shares 0 to 1.
 
     Raises:
-        AnalyzeError: there is no such step, or ``query.where`` leaves no op.
+        AnalyzeError: there is no such step.
+        NothingToCheckError: ``query.where`` is given, and no op was recorded.
     """
+    if query.where is not None and trace.facts.ops.is_empty():
+        raise NothingToCheckError(f"{trace.name}: {Need.OPS.value}")
     rows = _selected(trace, query.step, query.where)
-    if query.where is not None and rows.is_empty():
-        raise NothingToCheckError(f"{trace.name}: {_no_match(query.where)}")
     outside = None if query.where else _launched_by_no_row(trace, query.step)
     total_cpu, total_device = _sum(rows["self_cpu_ns"]), None
-    if trace.facts.gpu_ops.height:
+    if trace.facts.gpu_ops["dur_ns"].count():
         total_device = _sum(rows["self_device_ns"])
         total_device += 0 if outside is None else _sum(outside["dur_ns"])
     column = query.sort or ("self_cpu_us" if total_device is None else "self_device_us")
@@ -140,7 +142,7 @@ def average_ops(trace: Trace, query: Query = _BY_NAME) -> dict[str, Any]:
         "group_by": list(query.group_by),
         "sort": column,
         "step": query.step,
-        "where": query.where.text if query.where else None,
+        "where": query.where and query.where.as_json(),
         "total": {
             "calls": rows.height,
             "self_cpu_us": microseconds(total_cpu),
@@ -151,11 +153,6 @@ def average_ops(trace: Trace, query: Query = _BY_NAME) -> dict[str, Any]:
         "group_count": groups.height,
         "groups": [_rounded(row) for row in groups.head(shown).to_dicts()],
     }
-
-
-def _no_match(where: Condition) -> str:
-    unknown = f"; of {where.undecided:,} it cannot tell" if where.undecided else ""
-    return f"--where holds for no op in it{unknown}"
 
 
 def _sum(nanoseconds: pl.Series) -> int:
@@ -206,9 +203,9 @@ def _grouped(
     keys = [pl.col(KEYS[key]).alias(key) for key in group_by]
     if named:
         keys.append(pl.col("kind"))  # an op and a runtime call of the same name are two things
-    totals = (_known_sum(name) if named else pl.lit(None).alias(name) for name in _TOTALS)
+    totals = (known_sum(name) if named else pl.lit(None).alias(name) for name in _TOTALS)
     sums = rows.group_by(keys, maintain_order=True).agg(
-        *(_known_sum(name) for name in ("self_cpu_ns", "self_device_ns")),
+        *(known_sum(name) for name in ("self_cpu_ns", "self_device_ns")),
         *totals,
         calls=pl.len().cast(pl.Int64),
     )
@@ -226,11 +223,6 @@ def _grouped(
         device_avg_us=_us("device_ns") / calls,
         calls=calls,
     )
-
-
-def _known_sum(name: str) -> pl.Expr:
-    """Sum a column; unknown, not nothing, where no value is known."""
-    return pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name)
 
 
 def _us(name: str) -> pl.Expr:
@@ -265,9 +257,6 @@ def _notes(trace: Trace, rows: pl.DataFrame, query: Query) -> list[str]:
         for key in query.group_by
         if key in _NEEDS and rows[KEYS[key]].null_count() == rows.height
     ]
-    if query.where is not None and query.where.undecided:
-        left_out = counted(query.where.undecided, "op")
-        notes.append(f"left out {left_out} of which --where cannot tell: a value is unknown")
     if trace.facts.ops.is_empty():
         notes.append(Need.OPS.value)
     if query.where is None:

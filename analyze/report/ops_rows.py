@@ -27,14 +27,14 @@ def host_rows(trace: Trace) -> pl.DataFrame:
         ``kind`` (op, annotation, runtime), ``name``, ``cpu_ns`` (duration), ``self_cpu_ns``
         (without what the rows inside it cover), ``device_ns`` (GPU work launched inside it,
         summed), ``self_device_ns`` (of that, what it launched itself: an op what no op inside it
-        did, an annotation what no op did; null where no GPU work was recorded), and the columns
+        did, an annotation what no op did; null where no time of GPU work is known), and the columns
         ``shapes``, ``source``, ``module``, ``phase``, ``region``, ``step`` of table ``ops``. The
         ops come first, in the order of that table.
     """
     calls = _runtime_calls(trace)
     inside = _time_of_rows_inside(trace, calls)
     rows = pl.concat([_ops(trace, inside), _annotations(trace, inside), _runtime(calls)])
-    recorded = trace.facts.gpu_ops.height > 0
+    recorded = trace.facts.gpu_ops["dur_ns"].count() > 0
     return rows.with_columns(
         pl.when(recorded).then(pl.col("self_device_ns", "device_ns")),
         as_one_step("name"),

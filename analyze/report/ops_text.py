@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from analyze.report.condition import condition_sentence
 from analyze.report.console import buffer_console, rendered
 from analyze.report.coverage_text import coverage_lines
 from analyze.report.summary_text import print_pairs
@@ -65,6 +66,8 @@ def render_ops(data: Mapping[str, Any], *, color: bool = False, width: int | Non
     console.print(Text(printable(data["trace"]), style="bold"))
     print_pairs(console, coverage_lines(data["coverage"], data["quality"]))
     console.print(Text(f"\n{_title(data)}", style="bold"))
+    if data["where"] is not None:
+        print_pairs(console, [("where", condition_sentence(data["where"], "op"))])
     if data["groups"]:
         console.print(_table(data, roomy=console.width >= _ROOMY))
     hidden = data["group_count"] - len(data["groups"])
@@ -77,7 +80,6 @@ def render_ops(data: Mapping[str, Any], *, color: bool = False, width: int | Non
 def _title(data: Mapping[str, Any]) -> str:
     parts = [f"{counted(data['total']['calls'], 'call')} by {', '.join(data['group_by'])}"]
     parts += [f"in ProfilerStep#{data['step']}"] if data["step"] is not None else []
-    parts += [f"where {printable(data['where'])}"] if data["where"] is not None else []
     return f"{' '.join(parts)}; sorted by {data['sort']}"
 
 

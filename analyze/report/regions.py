@@ -5,6 +5,7 @@ is counted as well, and so is the work that outlasts its annotation: both show, 
 hand, that ``record_function`` does not synchronise.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
@@ -17,7 +18,8 @@ from analyze.report.summary import microseconds
 from analyze.tables.build import Trace
 from analyze.tables.coverage import coverage, quality
 from analyze.tables.intervals import covered_before
-from analyze.tables.regions import enclosing_regions, gpu_amounts, work_of_regions
+from analyze.tables.regions import gpu_amounts, no_work_is_zero, rows_inside, work_of_regions
+from analyze.words import counted
 
 SCHEMA_VERSION = 1
 
@@ -26,6 +28,9 @@ _NONE = (
     " `with torch.profiler.record_function('name'):`"
 )
 _WAITS_NAMED = 3
+_COUNTS = ("syncs", "ended_later", "started", "own")
+_PREFIXES = ("", "backward_", "all_")
+"""Of the amounts of work launched on the thread, by other threads in a backward, and of both."""
 _AMOUNTS = ("gpu_busy_ns", "gpu_sum_ns", "gpu_ops", "kernels", "copies")
 
 
@@ -45,18 +50,18 @@ def report_regions(
         each: report every annotation by itself, in the order of their starts.
 
     Raises:
-        NothingToCheckError: there is no such annotation.
+        NothingToCheckError: there is no annotation in the trace.
     """
+    usable = pl.col("start_ns").is_not_null() & pl.col("dur_ns").is_not_null()
+    if trace.regions.filter(usable).is_empty():
+        raise NothingToCheckError(f"{trace.name}: {_why_none(trace)}")
     regions = trace.regions if where is None else trace.regions.filter(where.kept)
     number = pl.int_range(pl.len()).over("name")
     regions = regions.with_columns(
         pl.format("{} [{}]", "name", number).alias("name") if each else as_one_step("name"),
         end_ns=pl.col("start_ns") + pl.col("dur_ns"),
-    ).drop_nulls(["start_ns", "end_ns"])
-    if regions.is_empty():
-        raise NothingToCheckError(f"{trace.name}: {_NONE if where is None else _no_match(where)}")
-    work = _work(trace, regions)
-    names = _by_name(trace, regions, work)
+    ).filter(usable)
+    names = _by_name(trace, regions)
     names = names if each else sorted(names, key=_most_gpu_time_first)
     return {
         "schema_version": SCHEMA_VERSION,
@@ -65,48 +70,76 @@ def report_regions(
         "quality": quality(trace),
         "where": where and where.as_json(),
         "annotations": regions.height,
-        "synchronisation": _synchronisation(trace, regions, work),
+        "synchronisation": _synchronisation(trace, regions),
         "name_count": len(names),
         "names": names[: limit or len(names)],
     }
 
 
-def _no_match(where: Condition) -> str:
-    unknown = f"; of {where.undecided:,} it cannot tell" if where.undecided else ""
-    return f"--where holds for none of its annotations{unknown}"
-
-
-def _work(trace: Trace, regions: pl.DataFrame) -> pl.DataFrame:
-    """Return the GPU work of the annotations, with each annotation's name and times."""
-    around = regions.select("node", "name", region_start_ns="start_ns", region_end_ns="end_ns")
-    work = work_of_regions(trace.facts.host, trace.facts.gpu_ops)
-    return work.join(around, on="node", how="inner").with_columns(
-        end_ns=pl.col("start_ns") + pl.col("dur_ns"),
-        meanwhile=pl.col("start_ns").is_between("region_start_ns", "region_end_ns", closed="left"),
+def _why_none(trace: Trace) -> str:
+    """Say why there is no annotation; those without a usable time are in no table."""
+    written = sum(
+        count
+        for (phase, category), count in trace.counts.categories.items()
+        if phase == "X" and str(category).lower() == "user_annotation"
     )
+    if not written:
+        return _NONE
+    have = "has" if written == 1 else "have"
+    return f"{counted(written, 'record_function annotation')} of it {have} no usable time"
 
 
-def _by_name(trace: Trace, regions: pl.DataFrame, work: pl.DataFrame) -> list[dict[str, Any]]:
+def outermost(regions: pl.DataFrame) -> pl.DataFrame:
+    """Leave out annotations inside one of the same name: what is in them is in that one as well."""
+    around = pl.col("last").cum_max().shift(1).over("name")
+    return regions.sort("node").filter((pl.col("node") > around).fill_null(value=True))
+
+
+def _by_name(trace: Trace, regions: pl.DataFrame) -> list[dict[str, Any]]:
     """Return one entry per name, in the order of their first starts."""
-    own, elsewhere = work.filter(~pl.col("elsewhere")), work.filter("elsewhere")
     names = regions.group_by("name", maintain_order=True).agg(
         calls=pl.len().cast(pl.Int64),
         cpu_ns=pl.col("dur_ns").sum(),
     )
     for part in (
-        _amounts(own, ""),
-        _amounts(elsewhere, "backward_"),
-        _amounts(work, "all_"),
+        _work_by_name(trace, regions),
         _syncs(trace, regions),
-        _after_the_end(work),
-        _meanwhile(trace, regions, work),
+        _started_meanwhile(trace, regions),
         _gpu_idle(trace, regions),
     ):
         names = names.join(part, on="name", how="left", maintain_order="left")
-    names = names.with_columns(pl.exclude("name", "gpu_idle_ns").fill_null(0))
+    names = names.with_columns(
+        *(expr for prefix in _PREFIXES for expr in no_work_is_zero(_AMOUNTS, prefix)),
+        pl.col(*_COUNTS, "late_ns", "outlasts_ns").fill_null(0),
+    )
     waits = _waits(trace, regions)
     recorded = trace.facts.gpu_ops.height > 0
     return [_entry(row, waits.get(row["name"], []), recorded) for row in names.to_dicts()]
+
+
+def _work_by_name(trace: Trace, regions: pl.DataFrame) -> pl.DataFrame:
+    """Return the amounts of the GPU work launched in the annotations of each name."""
+    around = outermost(regions).select(
+        "node", "last", "name", key="name", region_start_ns="start_ns", region_end_ns="end_ns"
+    )
+    work = work_of_regions(trace.facts.host, trace.facts.gpu_ops).with_columns(
+        end_ns=pl.col("start_ns") + pl.col("dur_ns")
+    )
+    return pl.concat([_amounts_of_names(batch) for batch in rows_inside(around, work)])
+
+
+def _amounts_of_names(work: pl.DataFrame) -> pl.DataFrame:
+    """Return one row a name from all the work of some names."""
+    names = work.select("name").unique(maintain_order=True)
+    for part in (
+        _amounts(work.filter(~pl.col("elsewhere")), ""),
+        _amounts(work.filter("elsewhere"), "backward_"),
+        _amounts(work, "all_"),
+        _after_the_end(work),
+        _own_meanwhile(work),
+    ):
+        names = names.join(part, on="name", how="left", maintain_order="left")
+    return names
 
 
 def _amounts(work: pl.DataFrame, prefix: str) -> pl.DataFrame:
@@ -140,8 +173,16 @@ def _after_the_end(work: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _meanwhile(trace: Trace, regions: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
-    """Return, per name, the linked GPU work that started meanwhile, and how much is not its own."""
+def _own_meanwhile(work: pl.DataFrame) -> pl.DataFrame:
+    """Return, per name, how much of its own work started while its annotation was open."""
+    started = work.filter(
+        pl.col("start_ns").is_between("region_start_ns", "region_end_ns", closed="left")
+    )
+    return started.group_by("name").agg(own=pl.col("gpu_row").n_unique().cast(pl.Int64))
+
+
+def _started_meanwhile(trace: Trace, regions: pl.DataFrame) -> pl.DataFrame:
+    """Return, per name, how much linked GPU work started while its annotations were open."""
     starts = trace.facts.gpu_ops.filter("linked")["start_ns"].drop_nulls().sort()
     pieces = _without_overlap(regions)
     started = pieces.select(
@@ -149,14 +190,7 @@ def _meanwhile(trace: Trace, regions: pl.DataFrame, work: pl.DataFrame) -> pl.Da
         started=starts.search_sorted(pieces["end_ns"], side="left").cast(pl.Int64)
         - starts.search_sorted(pieces["start_ns"], side="left").cast(pl.Int64),
     )
-    own = work.filter("meanwhile").group_by("name")
-    own_ops = own.agg(own=pl.col("gpu_row").n_unique().cast(pl.Int64))
-    return (
-        started.group_by("name")
-        .agg(pl.col("started").sum())
-        .join(own_ops, on="name", how="left")
-        .select("name", "started", foreign=pl.col("started") - pl.col("own").fill_null(0))
-    )
+    return started.group_by("name").agg(pl.col("started").sum())
 
 
 def _without_overlap(regions: pl.DataFrame) -> pl.DataFrame:
@@ -180,31 +214,29 @@ def _gpu_idle(trace: Trace, regions: pl.DataFrame) -> pl.DataFrame:
 def _syncs(trace: Trace, regions: pl.DataFrame) -> pl.DataFrame:
     """Return the synchronising calls per name; one in two annotations of a name counts once."""
     syncs = trace.facts.api_calls.filter(pl.col("is_sync") & ~pl.col("profiler_own"))
-    inside = _calls_inside(trace, regions, syncs)
-    return inside.group_by("name").agg(syncs=pl.len().cast(pl.Int64))
+    counts = [
+        calls.group_by("name").agg(syncs=pl.len().cast(pl.Int64))
+        for calls in _calls_inside(regions, syncs)
+    ]
+    return pl.concat(counts)
 
 
-def _calls_inside(trace: Trace, regions: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls once for each name of the annotations they lie in."""
-    return (
-        calls.select("api_row", "region_row", "dur_ns", call="name")
-        .join(enclosing_regions(trace.facts.host), on="region_row", how="inner")
-        .join(regions.select("node", "name"), on="node", how="inner")
-        .unique(["name", "api_row"], maintain_order=True)
-    )
+def _calls_inside(regions: pl.DataFrame, calls: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield the calls of some names at a time, once for each name of the annotations around."""
+    around = outermost(regions).select("node", "last", "name", key="name")
+    return rows_inside(around, calls.select("region_row", "dur_ns", call="name"))
 
 
 def _waits(trace: Trace, regions: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
     """Return, per name, the calls in it that made the host wait, the longest wait first."""
     calls = trace.facts.api_calls.filter(pl.col("blocking") & ~pl.col("profiler_own"))
-    inside = (
-        _calls_inside(trace, regions, calls)
-        .group_by("name", "call", maintain_order=True)
-        .agg(count=pl.len(), time_ns=pl.col("dur_ns").sum())
-        .sort("time_ns", descending=True, maintain_order=True)
-    )
+    sums = [
+        inside.group_by("name", "call").agg(count=pl.len(), time_ns=pl.col("dur_ns").sum())
+        for inside in _calls_inside(regions, calls)
+    ]
+    ranked = pl.concat(sums).sort("time_ns", "call", descending=[True, False])
     waits: dict[str, list[dict[str, Any]]] = {}
-    for name, call, count, time_ns in inside.iter_rows():
+    for name, call, count, time_ns in ranked.iter_rows():
         wait = {"name": call, "count": count, "time_us": microseconds(time_ns)}
         waits.setdefault(name, []).append(wait)
     return waits
@@ -212,7 +244,7 @@ def _waits(trace: Trace, regions: pl.DataFrame) -> dict[str, list[dict[str, Any]
 
 def _entry(row: dict[str, Any], waits: list[dict[str, Any]], recorded: bool) -> dict[str, Any]:
     """Return the entry of one name; GPU amounts are unknown where no GPU work was recorded."""
-    calls, total, started = row["calls"], row["all_gpu_ops"], row["started"]
+    calls, total, started, own = (row[name] for name in ("calls", "all_gpu_ops", "started", "own"))
     entry = {
         "name": row["name"],
         "calls": calls,
@@ -232,8 +264,8 @@ def _entry(row: dict[str, Any], waits: list[dict[str, Any]], recorded: bool) -> 
         },
         "by_overlap": {
             "gpu_ops": started,
-            "launched_elsewhere": row["foreign"],
-            "missed": total - (started - row["foreign"]),
+            "launched_elsewhere": started - own,
+            "missed": total - own,
         },
     }
     if not recorded:
@@ -254,25 +286,23 @@ def _gpu(row: dict[str, Any], prefix: str) -> dict[str, Any]:
 
 def _most_gpu_time_first(entry: dict[str, Any]) -> tuple[float, float]:
     together = entry["together"]
-    return -together["sum_us"] if together else 0.0, -entry["cpu_us"]
+    return -(together["sum_us"] or 0.0) if together else 0.0, -entry["cpu_us"]
 
 
-def _share(part: int | None, whole: int) -> float | None:
+def _share(part: int | None, whole: int | None) -> float | None:
     return None if part is None or not whole else round(part / whole, 6)
 
 
-def _synchronisation(
-    trace: Trace, regions: pl.DataFrame, work: pl.DataFrame
-) -> dict[str, int] | None:
+def _synchronisation(trace: Trace, regions: pl.DataFrame) -> dict[str, int] | None:
     """Return what this trace shows about whether annotations synchronise; None without GPU work."""
-    if work.is_empty():
+    launching = regions.filter(pl.col("gpu_ops") + pl.col("backward_gpu_ops") > 0)
+    if launching.is_empty():
         return None
-    outlasted = work.filter(pl.col("end_ns") > pl.col("region_end_ns"))
     syncs = trace.facts.api_calls.filter(pl.col("is_sync") & ~pl.col("profiler_own"))
     return {
         "annotations": regions.height,
-        "with_gpu_work": work["node"].n_unique(),
-        "outlasted_by_it": outlasted["node"].n_unique(),
+        "with_gpu_work": launching.height,
+        "outlasted_by_it": launching.filter(pl.col("work_end_ns") > pl.col("end_ns")).height,
         "sync_calls": syncs.height,
         "made_by_ops": int(syncs["op_row"].is_not_null().sum()),
     }

@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from analyze.report.condition import condition_sentence
 from analyze.report.console import buffer_console, rendered
 from analyze.report.coverage_text import coverage_lines
 from analyze.report.ops_rows import EVERY_STEP
@@ -64,18 +65,14 @@ def render_regions(
     title = counted(data["annotations"], "annotation")
     if data["name_count"] < data["annotations"]:
         title += f" of {counted(data['name_count'], 'name')}"
-    if data["where"] is not None:
-        title += f" where {printable(data['where']['expression'])}"
     console.print(Text(f"\n{title}", style="bold"))
-    console.print(_table(data, roomy=console.width >= _ROOMY))
+    if data["where"] is not None:
+        print_pairs(console, [("where", condition_sentence(data["where"], "annotation"))])
+    if data["names"]:
+        console.print(_table(data, roomy=console.width >= _ROOMY))
     hidden = data["name_count"] - len(data["names"])
     if hidden:
         console.print(Text(f"and {hidden:,} more; --limit {data['name_count']} shows all"))
-    if data["where"] is not None and data["where"]["undecided"]:
-        left_out = counted(data["where"]["undecided"], "annotation")
-        console.print(
-            Text(f"note: left out {left_out} of which --where cannot tell: a value is unknown")
-        )
     _print_why(console, data)
     return rendered(console)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from analyze.words import duration, printable, share
+from analyze.words import counted, duration, printable, share
 
 _WAITS_MATTER = 0.1
 """Share of the CPU time from which waiting is worth a word."""
@@ -25,6 +25,9 @@ def _gpu_against_cpu(entry: Mapping[str, Any]) -> str:
     busy, cpu, after = entry["together"]["busy_us"], entry["cpu_us"], entry["after_its_end"]
     if not entry["together"]["gpu_ops"]:
         return "launched no GPU work"
+    if busy is None:
+        work = counted(entry["together"]["gpu_ops"], "GPU op")
+        return f"launched {work} of unknown time in {duration(cpu)}"
     launched = f"launched {duration(busy)} of GPU work in {duration(cpu)}"
     if not after["gpu_ops"]:
         return f"{launched}, and it had all ended by then"
@@ -45,12 +48,13 @@ def _idle(entry: Mapping[str, Any]) -> Iterator[str]:
     """Yield that the GPU has nothing to do meanwhile, unless its work comes later or is awaited."""
     idle, cpu, together = entry["gpu_idle_share"], entry["cpu_us"], entry["together"]
     waits = bool(cpu) and entry["waiting_us"] / cpu >= _MOSTLY
-    if idle is not None and idle >= _MOSTLY and together["busy_us"] <= cpu and not waits:
+    is_short = together["busy_us"] is not None and together["busy_us"] <= cpu
+    if idle is not None and idle >= _MOSTLY and is_short and not waits:
         cause = "host-bound: " if together["gpu_ops"] else ""
         yield f"{cause}no GPU works for {share(idle)} of its CPU time"
 
 
 def _backward(entry: Mapping[str, Any]) -> Iterator[str]:
-    if entry["backward"]["gpu_ops"]:
+    if entry["backward"]["gpu_ops"] and entry["backward"]["busy_us"] is not None:
         time = duration(entry["backward"]["busy_us"])
         yield f"{time} of it is backward work that another thread launched meanwhile"

@@ -21,7 +21,12 @@ DEFAULT_SHARED_MEMORY_LIMIT = 48 * 1024
 
 
 def summarise(trace: Trace) -> dict[str, Any]:
-    """Return the summary as plain data; times are microseconds, times and counts are exact."""
+    """Return the summary as plain data; times are microseconds, times and counts are exact.
+
+    ``cpu_ops`` counts the events of the file; ``cpu_ops_in_tables`` those that ``analyze ops`` and
+    the table ``ops`` have: as in torch's tables without the profiler's own and those without usable
+    times, and with an op whose only child has its own name as one.
+    """
     return {
         "schema_version": SCHEMA_VERSION,
         "trace": trace.name,
@@ -34,6 +39,7 @@ def summarise(trace: Trace) -> dict[str, Any]:
         "occupancy": _occupancy(trace),
         "fp32_sgemm": _fp32_sgemm(trace),
         "cpu_ops": trace.facts.host_ops,
+        "cpu_ops_in_tables": trace.facts.ops.height,
         "profiler_steps": trace.facts.step_names,
         "precision": precision_split(trace),
         "families": _families(trace),
@@ -45,6 +51,17 @@ def summarise(trace: Trace) -> dict[str, Any]:
 def microseconds(nanoseconds: SupportsFloat | None) -> float | None:
     """Convert exact nanoseconds to the microseconds that are printed and written."""
     return None if nanoseconds is None else round(float(nanoseconds) / 1000, 3)
+
+
+def summed_us(nanoseconds: pl.Series) -> float | None:
+    """Sum times that may be unknown, in microseconds; None where there are some, all unknown."""
+    is_known = nanoseconds.is_empty() or nanoseconds.count() > 0
+    return microseconds(nanoseconds.sum()) if is_known else None
+
+
+def known_sum(column: str) -> pl.Expr:
+    """Sum a column of a group; null, not 0, where no value of it is known."""
+    return pl.when(pl.col(column).count() > 0).then(pl.col(column).sum()).alias(column)
 
 
 def _kernels(trace: Trace) -> pl.DataFrame:
@@ -68,7 +85,7 @@ def _gpu_time(trace: Trace) -> dict[str, Any]:
     return {
         "events": trace.counts.events,
         "kernels": kernels.height,
-        "kernel_time_us": microseconds(kernels["dur_ns"].sum()),
+        "kernel_time_us": summed_us(kernels["dur_ns"]),
         "gpu_busy_us": {row[0]: microseconds(row[1]) for row in covered.iter_rows()},
         "gpu_span_us": {row[0]: microseconds(row[2]) for row in covered.iter_rows()},
         "streams": dict(streams.iter_rows()),
@@ -81,7 +98,7 @@ def _copies(trace: Trace) -> dict[str, Any]:
         gpu_ops.filter(pl.col("kind") == "memcpy")
         .with_columns(_label("name"))
         .group_by("name")
-        .agg(pl.len(), pl.col("bytes").sum(), pl.col("dur_ns").sum())
+        .agg(pl.len(), pl.col("bytes").sum(), known_sum("dur_ns"))
         .sort("name")
     )
     sets = gpu_ops.filter(pl.col("kind") == "memset")
@@ -90,7 +107,7 @@ def _copies(trace: Trace) -> dict[str, Any]:
             name: {"count": count, "bytes": size, "time_us": microseconds(time)}
             for name, count, size, time in copies.iter_rows()
         },
-        "memset": {"count": sets.height, "time_us": microseconds(sets["dur_ns"].sum())},
+        "memset": {"count": sets.height, "time_us": summed_us(sets["dur_ns"])},
     }
 
 
@@ -98,8 +115,8 @@ def _kernel_names(trace: Trace) -> dict[str, Any]:
     by_name = (
         _kernels(trace)
         .group_by("name")
-        .agg(pl.len(), pl.col("dur_ns").sum())
-        .sort("dur_ns", "name", descending=[True, False])
+        .agg(pl.len(), known_sum("dur_ns"))
+        .sort("dur_ns", "name", descending=[True, False], nulls_last=True)
     )
     return {
         "distinct_kernels": by_name.height,
@@ -115,9 +132,7 @@ def _calls(trace: Trace) -> dict[str, Any]:
     launches = (
         calls.filter(pl.col("name").str.contains("Launch")).group_by("name").len().sort("name")
     )
-    syncs = (
-        calls.filter("is_sync").group_by("name").agg(pl.len(), pl.col("dur_ns").sum()).sort("name")
-    )
+    syncs = calls.filter("is_sync").group_by("name").agg(pl.len(), known_sum("dur_ns")).sort("name")
     return {
         "launches": dict(launches.iter_rows()),
         "kernel_launches": _count(launches, KERNEL_LAUNCH_PATTERN),
@@ -154,7 +169,7 @@ def _fp32_sgemm(trace: Trace) -> dict[str, Any]:
     found = _kernels(trace).filter(
         name.str.contains("sgemm", literal=True) & ~name.str.contains("tf32|tensorop")
     )
-    return {"count": found.height, "time_us": microseconds(found["dur_ns"].sum())}
+    return {"count": found.height, "time_us": summed_us(found["dur_ns"])}
 
 
 def precision_split(trace: Trace) -> list[dict[str, Any]]:
@@ -165,8 +180,8 @@ def precision_split(trace: Trace) -> list[dict[str, Any]]:
     )
     split = (
         products.group_by("precision", "tensor_core")
-        .agg(pl.len(), pl.col("dur_ns").sum())
-        .sort("dur_ns", "precision", descending=[True, False])
+        .agg(pl.len(), known_sum("dur_ns"))
+        .sort("dur_ns", "precision", descending=[True, False], nulls_last=True)
     )
     return [
         {
@@ -182,8 +197,8 @@ def precision_split(trace: Trace) -> list[dict[str, Any]]:
 def _families(trace: Trace) -> list[dict[str, Any]]:
     split = (
         trace.facts.gpu_ops.group_by(family=pl.coalesce("family", pl.lit("unknown")), kind="kind")
-        .agg(pl.len(), pl.col("dur_ns").sum())
-        .sort("dur_ns", "family", descending=[True, False])
+        .agg(pl.len(), known_sum("dur_ns"))
+        .sort("dur_ns", "family", descending=[True, False], nulls_last=True)
     )
     return [
         {

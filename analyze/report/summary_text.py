@@ -80,7 +80,7 @@ def _print_kernels(console: Console, summary: Mapping[str, Any]) -> None:
             Text(printable(shorten(kernel["name"] or "unknown"))),
             f"{kernel['count']:,}",
             duration(kernel["time_us"]),
-            share(kernel["time_us"] / total) if total else "unknown",
+            _share(kernel["time_us"], total),
         )
     console.print(table)
     _print_split(console, "\nKernel families", summary["families"][:_TOP_FAMILIES], total, "family")
@@ -93,26 +93,30 @@ def _print_kernels(console: Console, summary: Mapping[str, Any]) -> None:
     )
 
 
+def _share(part: float | None, whole: float | None) -> str:
+    return share(part / whole if part is not None and whole else None)
+
+
 def _path(row: Mapping[str, Any]) -> str:
     cores = {True: "tensor cores", False: "no tensor cores", None: "cores unknown"}
     return f"{row['precision']}, {cores[row['tensor_core']]}"
 
 
 def _print_split(
-    console: Console, title: str, rows: list[dict[str, Any]], total: float, key: str
+    console: Console, title: str, rows: list[dict[str, Any]], total: float | None, key: str
 ) -> None:
     if not rows:
         return
     table = plain_table(title, key, "count", "time", "share of kernel time")
     for row in rows:
-        part = share(row["time_us"] / total) if total else "unknown"
+        part = _share(row["time_us"], total)
         table.add_row(Text(row[key]), f"{row['count']:,}", duration(row["time_us"]), part)
     console.print(table)
 
 
 def _host_lines(summary: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "", ""
-    yield "CPU ops", f"{summary['cpu_ops']:,}"
+    yield "CPU ops", _cpu_ops(summary)
     launches = ", ".join(f"{printable(n)} x {c:,}" for n, c in summary["launches"].items())
     yield "launches", launches or "none"
     syncs = ", ".join(
@@ -123,6 +127,16 @@ def _host_lines(summary: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     occupancy = summary["occupancy"]
     if occupancy["n"]:
         yield "occupancy", _occupancy_sentence(occupancy)
+
+
+def _cpu_ops(summary: Mapping[str, Any]) -> str:
+    written, in_tables = summary["cpu_ops"], summary["cpu_ops_in_tables"]
+    if written == in_tables:
+        return f"{written:,}"
+    return (
+        f"{written:,} in the file; {in_tables:,} in tables, which as torch's leave out the"
+        " profiler's own and merge an op with its only child of the same name"
+    )
 
 
 def _occupancy_sentence(occupancy: Mapping[str, Any]) -> str:

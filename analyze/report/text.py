@@ -1,31 +1,72 @@
-"""The report of one trace as text: coverage, then findings ranked, then what could not be said."""
+"""The report of one trace as text: coverage, the verdict, then findings ranked.
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+By default it is about a screen: as many findings in full as fit, of the others a line. ``verbose``
+shows everything there is.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
-from analyze.engine.result import Checked, Finding, TraceReport
-from analyze.kernels.display import shorten
-from analyze.report.captures_text import render_captures
+from analyze.engine.result import Checked, Finding, Level, TraceReport
+from analyze.report.baseline_words import baseline_lines, shown_findings
+from analyze.report.captures_text import render_captures, render_traces
 from analyze.report.console import buffer_console, rendered
-from analyze.report.coverage_text import coverage_lines
+from analyze.report.coverage_text import coverage_in_short, coverage_lines, reservations
+from analyze.report.finding_words import (
+    MARKS,
+    Pair,
+    closing_line,
+    sentences,
+    short_sentences,
+    state_word,
+    tally,
+    unanswered,
+    unanswered_in_short,
+)
 from analyze.report.formats import Rendering
+from analyze.report.next_command import next_command
 from analyze.report.summary_text import print_pairs
-from analyze.words import counted, duration, percentage, printable, share, size
+from analyze.report.verdict import Group, groups, order_of, verdict
+from analyze.words import counted, printable, visible
 
-_MARKS = {"error": "\u2717", "warning": "!", "info": "i"}
-_STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
-_BRIEF_EVIDENCE = 3
-_LONG_NAME = 60
+__all__ = [
+    "closing_line",
+    "print_finding",
+    "render_report",
+    "sentences",
+    "unanswered",
+    "write_text",
+]
+
+SCREEN_LINES = 40
+"""Lines that a report of one trace should not exceed, findings in full included."""
+
+MOST_IN_FULL = 5
+MOST_IN_A_LINE = 12
+_MOST_RESERVATIONS = 4
+_LABEL = len("not applicable")
+
+MOST_REPORTS = 3
+"""Traces whose reports are printed one below the other; of more each gets its verdict."""
+
+_STYLES: dict[Level, str] = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+_ONE_LINE = frozenset({"explains", "not applicable", "note"})
+"""Labels of sentences that a short report cuts to one line."""
 
 
 def write_text(reports: Sequence[TraceReport], rendering: Rendering) -> str:
-    """Return reports of findings as text, captures side by side below them; the format ``text``."""
+    """Return reports of findings as text, traces side by side below them; the format ``text``."""
     verbose, color = rendering.verbose, rendering.color
-    texts = [render_report(report, verbose=verbose, color=color) for report in reports]
-    return "\n".join(texts) + render_captures(reports, rendering.absent, color=color)
+    if verbose or len(reports) <= MOST_REPORTS:
+        texts = [render_report(report, verbose=verbose, color=color) for report in reports]
+        return "\n".join(texts) + render_captures(reports, rendering.absent, color=color)
+    verdicts = [_render_verdict(report, color=color) for report in reports]
+    table = render_traces(reports, rendering.absent, color=color)
+    return "\n".join(verdicts) + table + _render_tally(reports, color=color)
 
 
 def render_report(report: TraceReport, *, verbose: bool = False, color: bool = False) -> str:
@@ -33,22 +74,46 @@ def render_report(report: TraceReport, *, verbose: bool = False, color: bool = F
 
     Args:
         report: the result to render.
-        verbose: all evidence, all columns, and the rules that passed.
+        verbose: all evidence, all columns, and the rules that passed; otherwise about a screen.
         color: use terminal colours; the text says the same without them.
     """
+    if verbose:
+        return _render(report, _print_everything, color=color)
+    text = ""
+    for in_full in range(MOST_IN_FULL, 0, -1):
+        text = _render(report, _shortly(in_full), color=color)
+        if text.count("\n") <= SCREEN_LINES:
+            break
+    return text
+
+
+def _render(
+    report: TraceReport, show: Callable[[Console, TraceReport], None], *, color: bool
+) -> str:
     console = buffer_console(color=color)
-    console.print(Text(printable(report.trace), style="bold"))
-    print_pairs(console, coverage_lines(report.coverage, report.quality))
-    top_level = [finding for finding in report.findings if finding.explained_by is None]
-    for finding in top_level:
-        console.print()
-        print_finding(console, finding, verbose=verbose)
-    _print_unanswered(console, report)
-    if verbose and report.passed:
-        passed = ", ".join(map(_passed, report.passed))
-        console.print(Text(f"\nAs guessed: {passed}"))
+    _print_title(console, report)
+    show(console, report)
     console.print(Text("\n" + closing_line(report), style="bold"))
     return rendered(console)
+
+
+def _print_title(console: Console, report: TraceReport) -> None:
+    console.print(Text(printable(report.trace), style="bold"))
+
+
+def _print_everything(console: Console, report: TraceReport) -> None:
+    lines = coverage_lines(report.coverage, report.quality)
+    print_pairs(console, [*lines, ("verdict", printable(verdict(report)))])
+    for finding in shown_findings(report, verbose=True):
+        console.print()
+        print_finding(console, finding, verbose=True)
+    unsaid = [*baseline_lines(report), *unanswered(report)]
+    if unsaid:
+        console.print()
+        print_pairs(console, unsaid)
+    if report.passed:
+        passed = ", ".join(map(_passed, report.passed))
+        console.print(Text(f"\nAs guessed: {passed}"))
 
 
 def _passed(rule: Checked) -> str:
@@ -56,140 +121,126 @@ def _passed(rule: Checked) -> str:
     return f"{rule.code} {rule.name}{undecided}"
 
 
-def closing_line(report: TraceReport) -> str:
-    """Return the tally: findings, benign ones, rules that could not be answered."""
-    benign = sum(finding.state == "benign" for finding in report.findings)
-    findings = len(report.findings) - benign
-    tally = [
-        counted(findings, "finding"),
-        f"{benign} benign",
-        f"{len(report.not_applicable)} not applicable",
-    ]
-    ignored = sum(rule.findings for rule in report.ignored)
-    if ignored:
-        tally.append(f"{ignored} ignored")
-    if report.errors:
-        tally.append(counted(len(report.errors), "rule") + " failed")
-    return ", ".join(tally)
-
-
 def print_finding(console: Console, finding: Finding, *, verbose: bool) -> None:
     """Print one finding: what was expected, observed and is to do, with its evidence."""
-    heading = Text()
-    style = _STYLES[finding.severity]
-    state = finding.severity if finding.state == "mismatch" else finding.state
-    heading.append(f"{_MARKS[finding.severity]} {state}", style=style)
-    heading.append(f"  {finding.code} {finding.name}", style="bold")
-    heading.append(f"  {finding.title}")
-    console.print(heading)
+    _print_heading(console, finding)
     print_pairs(console, sentences(finding, verbose=verbose))
 
 
-def sentences(finding: Finding, *, verbose: bool) -> Iterator[tuple[str, str]]:
-    """Yield what is said about a finding as (label, sentence) pairs."""
-    yield "expected", printable(finding.guess)
-    yield "observed", printable(finding.message)
-    group = ", ".join(f"{key} {printable(str(value))}" for key, value in finding.group.items())
-    if group:
-        yield "of", group
-    if finding.because:
-        yield "benign", printable(finding.because)
-    if finding.fix and finding.state != "benign":
-        yield "do", printable(finding.fix)
-    if finding.savings_us is not None and finding.state != "benign":
-        yield "saves", _savings(finding)
-    yield "seen in", _units(finding)
-    yield from _evidence(finding, verbose=verbose)
-    for reason in finding.uncertain:
-        yield "unsure", printable(reason)
-    for consequence in finding.folded:
-        yield "explains", f"{consequence.code} {printable(consequence.message)}"
-    if finding.state != "benign":
-        yield from (("mind", printable(problem)) for problem in finding.known_problems)
-    if verbose:
-        yield from (("see", printable(reference)) for reference in finding.references)
+def _print_heading(console: Console, finding: Finding) -> None:
+    heading = Text.assemble(_state(finding), "  ", _rule(finding), f"  {printable(finding.title)}")
+    console.print(heading)
 
 
-def _savings(finding: Finding) -> str:
-    most = "at most " if finding.savings_kind == "upper_bound" else "about "
-    sentence = f"{most}{duration(finding.savings_us)} per {finding.per}"
-    if finding.savings_share is None:
-        return sentence
-    whole = "CPU time" if finding.savings_of == "cpu" else "GPU busy time"
-    return f"{sentence}, {share(finding.savings_share)} of its {whole}"
+def _state(finding: Finding) -> Text:
+    return Text(f"{MARKS[finding.severity]} {state_word(finding)}", _STYLES[finding.severity])
 
 
-def _units(finding: Finding) -> str:
-    units = counted(finding.units_total, finding.per)
-    sentence = f"{finding.units_mismatching} of {units}; confidence {finding.confidence}"
-    if finding.worst_severity != finding.severity and finding.worst_unit is not None:
-        sentence += f"; worst in {finding.per} {finding.worst_unit}: {finding.worst_severity}"
-    return sentence
+def _rule(finding: Finding, count: int = 1) -> Text:
+    text = Text(printable(f"{finding.code} {finding.name}"), style="bold")
+    return text.append(f" x{count:,}", style="not bold") if count > 1 else text
 
 
-def _evidence(finding: Finding, *, verbose: bool) -> Iterator[tuple[str, str]]:
-    rows = finding.evidence if verbose else _differing(finding.evidence)[:_BRIEF_EVIDENCE]
-    for row in rows:
-        known = [(name, value) for name, value in row.items() if value is not None]
-        words = [
-            _cell(name, value) if number == 0 else f"{_label(name)} {_cell(name, value)}"
-            for number, (name, value) in enumerate(known)
-        ]
-        yield "evidence", "; ".join(words)
+def _shortly(in_full: int) -> Callable[[Console, TraceReport], None]:
+    """Return what prints a report with its first findings in full and the others in a line each."""
+
+    def show(console: Console, report: TraceReport) -> None:
+        lines = coverage_in_short(report.coverage, report.quality)
+        _print_short_pairs(console, [*lines, ("verdict", printable(verdict(report)))])
+        order = order_of(report)
+        leading = order.problems or order.benign
+        for finding in leading[:in_full]:
+            console.print()
+            _print_heading(console, finding)
+            _print_short_pairs(console, short_sentences(finding))
+        benign = order.benign if order.problems else ()
+        _print_lines(console, "", leading[in_full:])
+        _print_lines(console, _why_minor(order.bound_by), order.minor)
+        _print_lines(console, "", benign)
+        _print_end(console, report)
+
+    return show
 
 
-def _label(column: str) -> str:
-    return column.removesuffix("_us").removesuffix("_bytes").replace("_", " ")
+def _why_minor(bound_by: Finding | None) -> str:
+    return printable(f"Of little weight while {bound_by.code} holds:") if bound_by else ""
 
 
-def _differing(evidence: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows that say something else than the one before, numbers aside."""
-    kept: list[dict[str, Any]] = []
-    for row in evidence:
-        if not kept or _words(row) != _words(kept[-1]):
-            kept.append(row)
-    return kept
+def _print_lines(console: Console, title: str, findings: Sequence[Finding]) -> None:
+    """Print a paragraph with a line for each rule that found something, below a title if any."""
+    if not findings:
+        return
+    console.print()
+    if title:
+        console.print(Text(title))
+    _print_groups(console, findings)
 
 
-def _words(row: dict[str, Any]) -> list[str]:
-    return [value for value in row.values() if isinstance(value, str)]
+def _print_groups(console: Console, findings: Sequence[Finding], indent: str = "") -> None:
+    in_lines = groups(findings)
+    grid = _grid(3)
+    for group in in_lines[:MOST_IN_A_LINE]:
+        state = Text(indent).append_text(_state(group.first))
+        grid.add_row(state, _rule(group.first, group.count), _line(group))
+    if in_lines:
+        console.print(grid)
+    if len(in_lines) > MOST_IN_A_LINE:
+        more = counted(len(in_lines) - MOST_IN_A_LINE, "more rule")
+        console.print(Text(f"{indent}and {more}"))
 
 
-def _cell(column: str, value: object) -> str:
-    if isinstance(value, str):
-        is_long_name = column == "name" and len(value) > _LONG_NAME
-        return printable(shorten(value) if is_long_name else value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    return _number(column, value)
+def _line(group: Group) -> Text:
+    return _cut_to_line(group.first.because or group.first.message)
 
 
-def _number(column: str, value: float) -> str:
-    if column.endswith("_us"):
-        return duration(value)
-    if column.endswith("bytes"):
-        return size(value)
-    if column.startswith("occupancy"):
-        return percentage(value)
-    return f"{value:,.2f}" if isinstance(value, float) else f"{value:,}"
+def _print_end(console: Console, report: TraceReport) -> None:
+    console.print()
+    _print_short_pairs(console, [*baseline_lines(report), *unanswered_in_short(report)])
+    everything = "--verbose shows all there is"
+    command = next_command(report)
+    words = f"{visible(command)}; {everything}" if command else everything
+    # A command that is longer than a line stays in one piece, to be copied.
+    line = Text(f"  {'next':<{_LABEL}}  {words}")
+    console.print(line, no_wrap=True, overflow="ignore", crop=False)
 
 
-def _print_unanswered(console: Console, report: TraceReport) -> None:
-    if report.not_applicable or report.errors or report.ignored:
-        console.print()
-    print_pairs(console, unanswered(report))
+def _render_verdict(report: TraceReport, *, color: bool) -> str:
+    """Return the report of one of many traces: its verdict, and a line for each finding."""
+    console = buffer_console(color=color)
+    _print_title(console, report)
+    unsure = islice(reservations(report.coverage, report.quality), _MOST_RESERVATIONS)
+    pairs = [("verdict", printable(verdict(report))), *unsure, *baseline_lines(report)]
+    _print_short_pairs(console, pairs)
+    order = order_of(report)
+    _print_groups(console, (*order.problems, *order.minor), indent="  ")
+    return rendered(console)
 
 
-def unanswered(report: TraceReport) -> Iterator[tuple[str, str]]:
-    """Yield the rules that are not applicable, ignored or failed, as (label, sentence) pairs."""
-    reasons: dict[str, list[str]] = {}
-    for rule in report.not_applicable:
-        reasons.setdefault(rule.reason, []).append(f"{rule.code} {rule.name}")
-    pairs = [("not applicable", f"{', '.join(rules)}: {why}") for why, rules in reasons.items()]
-    pairs += [
-        ("ignored", f"{rule.code} {rule.name} ({rule.findings}): {rule.reason}")
-        for rule in report.ignored
-        if rule.findings
-    ]
-    pairs += [("failed", f"{rule.code} {rule.name}: {rule.message}") for rule in report.errors]
-    return ((label, printable(sentence)) for label, sentence in pairs)
+def _render_tally(reports: Sequence[TraceReport], *, color: bool) -> str:
+    console = buffer_console(color=color)
+    words = f"\n{counted(len(reports), 'trace')}: {tally(reports)}; --verbose shows each in full"
+    console.print(Text(words, style="bold"))
+    return rendered(console)
+
+
+def _print_short_pairs(console: Console, pairs: Iterable[Pair]) -> None:
+    """Print labelled sentences as :func:`print_pairs` does, those of ``_ONE_LINE`` cut."""
+    grid = _grid(2)
+    grid.columns[0].style = "dim"
+    for label, sentence in pairs:
+        style = "bold" if label == "verdict" else ""
+        words = _cut_to_line(sentence) if label in _ONE_LINE else Text().append(sentence, style)
+        grid.add_row(Text(f"  {label}"), words)
+    console.print(grid)
+
+
+def _grid(columns: int) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    for _ in range(columns - 1):
+        grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    return grid
+
+
+def _cut_to_line(text: str) -> Text:
+    return Text(printable(text), no_wrap=True, overflow="ellipsis")

@@ -69,10 +69,11 @@ class Trace:
     @property
     def is_empty(self) -> bool:
         """Whether the trace is readable but nothing was recorded beside the profiler itself."""
-        return not any(
+        recorded = any(
             phase in _RECORDED_PHASES and str(category).lower() not in _PROFILERS_OWN
             for phase, category in self.counts.categories
         )
+        return not recorded and self.clock.frames["memory"].is_empty()
 
     def nothing_recorded(self) -> NothingToCheckError:
         """Return the error that says so, and how to capture again."""

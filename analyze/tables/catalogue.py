@@ -607,7 +607,12 @@ TRACE = Table(
         Column("steps", _INT, "ProfilerSteps recorded"),
         Column("forward_is", _TEXT, "What a forward is: an annotation, ProfilerStep or trace"),
         Column("forwards", _INT, "Forwards recorded"),
-        Column("cpu_us", _FLOAT, "From the first event to the last end", "us"),
+        Column(
+            "cpu_us",
+            _FLOAT,
+            "From the first event to the last end; unknown without ops and API calls",
+            "us",
+        ),
         Column("gpu_busy_us", _FLOAT, "GPU busy time: union on each device, added up", "us"),
         Column("gpu_span_us", _FLOAT, "First start to last end on each device, added up", "us"),
         Column(

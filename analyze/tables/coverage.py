@@ -15,7 +15,9 @@ from analyze.trace.families import PYTORCH_CATEGORIES
 _SKEW_NS = 5000
 """GPU work that starts this much before its launch call shows two clocks that disagree."""
 
-UNIT_COLUMNS = ("cpu_us", "gpu_busy_us", "gpu_ops", "kernels", "copies", "launches", "syncs")
+_GPU_AMOUNTS = ("gpu_busy_us", "gpu_ops", "kernels", "copies")
+_CALL_AMOUNTS = ("launches", "syncs")
+UNIT_COLUMNS = ("cpu_us", *_GPU_AMOUNTS, *_CALL_AMOUNTS)
 """The amounts of a forward or step that reports show."""
 
 _CAPTURE = (Need.CAPTURE, Need.CAPTURE_JSON)
@@ -92,12 +94,17 @@ def capture_notes(trace: Trace) -> dict[str, Any] | None:
 
 
 def forward_median(trace: Trace) -> dict[str, Any]:
-    """Return the median amounts of a forward; null where there is none."""
-    medians = trace.table("forwards").select(pl.col(UNIT_COLUMNS).median())
-    return {
-        name: None if value is None else round(value, 3)
-        for name, value in medians.row(0, named=True).items()
-    }
+    """Return the median amounts of a forward, null where they are unknown.
+
+    Those of the GPU are unknown without any GPU work, and where all of it was launched outside of
+    forwards; those of calls, where none was recorded.
+    """
+    medians = trace.table("forwards").select(pl.col(UNIT_COLUMNS).median()).row(0, named=True)
+    if trace.facts.gpu_ops["forward"].count() == 0:
+        medians |= dict.fromkeys(_GPU_AMOUNTS)
+    if trace.facts.api_calls.is_empty():
+        medians |= dict.fromkeys(_CALL_AMOUNTS)
+    return {name: None if value is None else round(value, 3) for name, value in medians.items()}
 
 
 def quality(trace: Trace) -> dict[str, Any]:
@@ -123,6 +130,7 @@ def quality(trace: Trace) -> dict[str, Any]:
         "notes": [*source.notes, *_capture_problem(trace)],
         "events_without_phase": trace.counts.without_phase,
         "not_events": trace.counts.not_objects,
+        "kinetolint_events": trace.counts.kinetolint_events,
         "categories": _categories(trace),
         "unknown_categories": _unknown_categories(trace),
         "times_missing": times.missing,

@@ -5,12 +5,17 @@ GPU work is attributed to a region by which launches happened inside it, never b
 Backward work is launched by autograd's threads; it is reported apart.
 """
 
+from collections.abc import Iterable, Iterator
+
 import polars as pl
 
 from analyze.tables.host import Host
 from analyze.tables.intervals import covered_ns
 
-_AMOUNTS = ("gpu_busy_ns", "gpu_sum_ns", "gpu_ops", "kernels", "copies", "syncs")
+_ROWS_AT_A_TIME = 1 << 18
+"""Work is looked at once for each annotation around it: at most about so many rows at a time."""
+
+_AMOUNTS = ("gpu_busy_ns", "gpu_sum_ns", "gpu_ops", "kernels", "copies")
 
 
 def build_regions(host: Host, gpu_ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
@@ -21,82 +26,134 @@ def build_regions(host: Host, gpu_ops: pl.DataFrame, calls: pl.DataFrame) -> pl.
         gpu_ops: columns ``kind``, ``device_label``, ``start_ns``, ``dur_ns``, ``region_row``,
             ``lane``, ``api_start_ns``, ``phase``.
         calls: columns ``is_sync``, ``profiler_own``, ``region_row``, ``start_ns``, ``lane``.
+
+    Returns:
+        The documented columns, and ``node`` and ``last`` (see :func:`spans_of_regions`) and
+        ``work_end_ns`` (last end of all that work; null where there is none).
     """
     nodes = host.nodes.with_row_index("node")
     regions = nodes.filter(~pl.col("is_op") & ~pl.col("absorbed")).select(
         "node", "name", "pid", "tid", "start_ns", "dur_ns", "phase"
     )
+    spans = spans_of_regions(host)
     work = work_of_regions(host, gpu_ops)
+    amounts = [_amounts(batch) for batch in rows_inside(spans.with_columns(key="node"), work)]
+    syncs = calls.filter(pl.col("is_sync") & ~pl.col("profiler_own"))
+    counts = spans.select("node", "last", syncs=_count_inside(spans, syncs))
+    joined = regions.join(counts, on="node", how="left", maintain_order="left").join(
+        pl.concat(amounts), on="node", how="left", maintain_order="left"
+    )
+    return joined.with_columns(
+        *no_work_is_zero(_AMOUNTS), *no_work_is_zero(_AMOUNTS, "backward_")
+    ).sort("start_ns")
+
+
+def _amounts(work: pl.DataFrame) -> pl.DataFrame:
+    """Return the amounts of the work of whole annotations, by ``node``."""
+    own = gpu_amounts(work.filter(~pl.col("elsewhere")), ["node"])
     backward = gpu_amounts(work.filter("elsewhere"), ["node"])
-    joined = regions
-    for part in (
-        gpu_amounts(work.filter(~pl.col("elsewhere")), ["node"]),
-        _syncs(calls, enclosing_regions(host)),
-        backward.rename({name: f"backward_{name}" for name in backward.columns if name != "node"}),
-    ):
-        joined = joined.join(part, on="node", how="left", maintain_order="left")
-    filled = [*_AMOUNTS, *(f"backward_{name}" for name in _AMOUNTS if name != "syncs")]
-    return joined.with_columns(pl.col(filled).fill_null(0)).sort("start_ns")
+    backward = backward.rename({n: f"backward_{n}" for n in backward.columns if n != "node"})
+    end = pl.col("start_ns") + pl.col("dur_ns")
+    ends = work.group_by("node").agg(work_end_ns=end.max())
+    return ends.join(own, on="node", how="left").join(backward, on="node", how="left")
 
 
 def work_of_regions(host: Host, gpu_ops: pl.DataFrame) -> pl.DataFrame:
-    """Return the GPU work of every annotation.
+    """Return the GPU work launched while an annotation was open.
 
     Returns:
-        The linked work, once for each annotation that it belongs to: ``node`` (the annotation, a
-        row of ``host.nodes``), ``gpu_row`` (row of ``gpu_ops``), ``kind``, ``device_label``,
-        ``start_ns``, ``dur_ns``, and ``elsewhere``: it is backward work that another thread
-        launched while the annotation was open.
+        The linked work, once for each thread in an annotation of which it was launched:
+        ``region_row`` (the innermost annotation, a row of ``host.nodes``), ``gpu_row`` (row of
+        ``gpu_ops``), ``kind``, ``device_label``, ``start_ns``, ``dur_ns``, and ``elsewhere``: it is
+        backward work that another thread launched while the annotation was open.
     """
     linked = gpu_ops.with_row_index("gpu_row").filter(pl.col("linked"))
-    columns = ("gpu_row", "kind", "device_label", "start_ns", "dur_ns")
-    own = linked.select(*columns, open_region="region_row", elsewhere=False)
-    backward = _backward_elsewhere(linked, host).select(*columns, "open_region", elsewhere=True)
-    return pl.concat([own, backward]).join(
-        enclosing_regions(host), left_on="open_region", right_on="region_row", how="inner"
-    )
+    columns = ("gpu_row", "kind", "device_label", "start_ns", "dur_ns", "region_row")
+    own = linked.select(*columns, elsewhere=False)
+    backward = _backward_elsewhere(linked, host).select(*columns, elsewhere=True)
+    return pl.concat([own, backward]).drop_nulls("region_row")
 
 
-def enclosing_regions(host: Host) -> pl.DataFrame:
-    """Return (``region_row``, ``node``): each annotation with itself and all around it."""
+def spans_of_regions(host: Host) -> pl.DataFrame:
+    """Return (``node``, ``last``): each annotation with the last annotation inside it, or itself.
+
+    Both are rows of ``host.nodes``, where parents stand before their children: the annotations
+    inside one are all those from it to the last.
+    """
     nodes = host.nodes
-    annotations = nodes.with_row_index("node").filter(~pl.col("is_op"))
-    parents = dict(zip(annotations["node"], annotations["parent"], strict=True))
-    regions = nodes["region_row"].to_list()
-    pairs: list[tuple[int, int]] = []
-    for node in parents:
-        around: int | None = node
-        while around is not None:
-            pairs.append((node, around))
-            parent = parents[around]
-            around = None if parent is None else regions[parent]
-    return pl.DataFrame(pairs, schema={"region_row": pl.UInt32, "node": pl.UInt32}, orient="row")
+    annotations = nodes.with_row_index("node").filter(~pl.col("is_op") & ~pl.col("absorbed"))
+    around = nodes["region_row"].gather(annotations["parent"])
+    rows: list[int] = annotations["node"].to_list()
+    last = dict(zip(rows, rows, strict=True))
+    for node, parent in zip(reversed(rows), reversed(around.to_list()), strict=True):
+        if parent is not None:
+            last[parent] = max(last[parent], last[node])
+    schema = {"node": pl.UInt32, "last": pl.UInt32}
+    return pl.DataFrame({"node": rows, "last": list(last.values())}, schema=schema)
 
 
-def _syncs(calls: pl.DataFrame, enclosing: pl.DataFrame) -> pl.DataFrame:
-    return (
-        calls.filter(pl.col("is_sync") & ~pl.col("profiler_own"))
-        .join(enclosing, on="region_row", how="inner")
-        .group_by("node")
-        .agg(syncs=pl.len().cast(pl.Int64))
+def rows_inside(spans: pl.DataFrame, rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield the rows inside annotations, once for each annotation, some annotations at a time.
+
+    All of them at once would be as many as the rows times the depth of the nesting.
+
+    Args:
+        spans: columns ``node`` and ``last`` as of :func:`spans_of_regions`, ``key``, and any
+            others, which the rows get. Spans with the same key are yielded together.
+        rows: column ``region_row``, the innermost annotation around each, and any others.
+
+    Yields:
+        At least one frame, without ``key`` and ``region_row``; about ``_ROWS_AT_A_TIME`` rows, or
+        those of one key.
+    """
+    rows = rows.drop_nulls("region_row").sort("region_row", maintain_order=True)
+    places = rows.get_column("region_row")
+    spans = spans.with_columns(
+        begin=places.search_sorted(spans["node"], side="left").cast(pl.Int64),
+        end=places.search_sorted(spans["last"], side="right").cast(pl.Int64),
     )
+    rows = rows.drop("region_row")
+    for batch in _batches(spans):
+        found = batch.with_columns(row=pl.int_ranges("begin", "end")).explode("row")
+        found = found.drop_nulls("row")
+        spread = found.drop("key", "begin", "end", "row")
+        yield pl.concat([spread, rows[found["row"]]], how="horizontal")
+
+
+def _batches(spans: pl.DataFrame) -> list[pl.DataFrame]:
+    """Cut spans of ``begin`` to ``end`` into batches of whole keys; at least one."""
+    size = (pl.col("end") - pl.col("begin")).sum().over("key")
+    sized = spans.with_columns(size=size).sort("key", maintain_order=True)
+    until = pl.when(pl.col("key").is_first_distinct()).then("size").otherwise(0).cum_sum()
+    numbered = sized.with_columns(batch=(until - pl.col("size")) // _ROWS_AT_A_TIME).drop("size")
+    parts = numbered.partition_by("batch", maintain_order=True, include_key=False)
+    return parts or [numbered.drop("batch")]
+
+
+def _count_inside(spans: pl.DataFrame, rows: pl.DataFrame) -> pl.Series:
+    """Return how many rows, by their ``region_row``, lie in each annotation."""
+    places = rows["region_row"].drop_nulls().sort()
+    until = places.search_sorted(spans["last"], side="right").cast(pl.Int64)
+    return until - places.search_sorted(spans["node"], side="left").cast(pl.Int64)
 
 
 def _backward_elsewhere(gpu_ops: pl.DataFrame, host: Host) -> pl.DataFrame:
     """Return the backward work that other threads launched while an annotation was open.
 
-    The column ``open_region`` is the innermost such annotation of each other thread.
+    The column ``region_row`` is the innermost such annotation of each other thread.
     """
     backward = gpu_ops.filter(pl.col("phase") == "backward")
     lanes = host.nodes.filter(~pl.col("is_op")).select("lane", "pid").unique(maintain_order=True)
-    parts = [backward.clear().with_columns(open_region="region_row")]
+    parts = [backward.clear()]
     for lane, pid in lanes.iter_rows():
-        elsewhere = backward.filter((pl.col("lane") != lane) & (pl.col("host_pid") == pid))
+        same_process = pl.col("host_pid") == pl.lit(pid, dtype=pl.String)
+        elsewhere = backward.filter((pl.col("lane") != lane) & same_process)
         points = elsewhere.select(
             pl.lit(lane, dtype=pl.UInt32).alias("lane"), start_ns=pl.col("api_start_ns")
         )
         node = host.forest.innermost_at(points)
-        parts.append(elsewhere.with_columns(open_region=host.nodes["region_row"].gather(node)))
+        region_row = host.nodes["region_row"].gather(node)
+        parts.append(elsewhere.with_columns(region_row=region_row).drop_nulls("region_row"))
     return pl.concat(parts)
 
 
@@ -110,7 +167,8 @@ def gpu_amounts(gpu_ops: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     Returns:
         The ``by`` columns, ``gpu_busy_ns`` (union on each device, devices added up),
         ``gpu_span_ns`` (first start to last end on each device, added up), ``gpu_sum_ns``,
-        ``gpu_ops``, ``kernels``, ``copies``; all Int64.
+        ``gpu_ops``, ``kernels``, ``copies``; all Int64. Times are null where there is work, but
+        none with usable times.
     """
     times = (
         covered_ns(gpu_ops, [*by, "device_label"])
@@ -126,6 +184,13 @@ def gpu_amounts(gpu_ops: pl.DataFrame, by: list[str]) -> pl.DataFrame:
         kernels=(pl.col("kind") == "kernel").sum().cast(pl.Int64),
         copies=(pl.col("kind") == "memcpy").sum().cast(pl.Int64),
     )
-    return counts.join(times, on=by, how="left", nulls_equal=True).with_columns(
-        pl.col("gpu_busy_ns", "gpu_span_ns", "gpu_sum_ns").fill_null(0)
-    )
+    return counts.join(times, on=by, how="left", nulls_equal=True)
+
+
+def no_work_is_zero(amounts: Iterable[str], prefix: str = "") -> list[pl.Expr]:
+    """Set amounts of :func:`gpu_amounts` to 0 where there was no group; unknown times stay null."""
+    has_none = pl.col(f"{prefix}gpu_ops").is_null()
+    return [
+        pl.when(has_none).then(0).otherwise(pl.col(f"{prefix}{name}")).alias(f"{prefix}{name}")
+        for name in amounts
+    ]

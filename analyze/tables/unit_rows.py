@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from analyze.tables.facts import Facts
-from analyze.tables.regions import gpu_amounts
+from analyze.tables.regions import gpu_amounts, no_work_is_zero
 from analyze.tables.units import WHOLE_TRACE, Units
 
 UNIT_OF_ROW = "#unit_of_row"
@@ -71,7 +71,8 @@ def unit_rows(units: Units, key: str, facts: Facts) -> pl.DataFrame:
     for part in (gpu, calls, self_times):
         rows = rows.join(part, left_on="index", right_on=key, how="left", maintain_order="left")
     return rows.with_columns(
-        pl.col([*amounts, "launches", "syncs", "op_self_ns"]).fill_null(0),
+        *no_work_is_zero(amounts),
+        pl.col("launches", "syncs", "op_self_ns").fill_null(0),
         period_ns=pl.col("start_ns").shift(-1) - pl.col("start_ns"),
     )
 
@@ -82,7 +83,12 @@ def _span_of_everything(rows: pl.DataFrame, facts: Facts) -> pl.DataFrame:
 
 
 def whole_span_ns(facts: Facts) -> int | None:
-    """Return the time from the first to the last moment of ops, API calls and GPU work."""
+    """Return the time from the first to the last moment of ops, API calls and GPU work.
+
+    None where the CPU recorded neither ops nor calls: the span of GPU work alone is no CPU time.
+    """
+    if facts.ops.is_empty() and facts.api_calls.is_empty():
+        return None
     intervals = [
         frame.select("start_ns", "dur_ns") for frame in (facts.ops, facts.api_calls, facts.gpu_ops)
     ]

@@ -134,7 +134,11 @@ class ColumnBuffer:
             self._start = rows
 
     def _pack(self, values: Sequence[object]) -> pl.Series:
-        return pl.Series(values, dtype=self._dtype, strict=False)
+        try:
+            return pl.Series(values, dtype=self._dtype, strict=False)
+        except TypeError:  # polars takes any mixture but that of lists and numbers
+            single = [None if isinstance(value, list | dict) else value for value in values]
+            return pl.Series(single, dtype=self._dtype, strict=False)
 
     def finish(self, rows: int) -> pl.Series:
         """Return the whole column of ``rows`` rows; the buffer is empty afterwards."""

@@ -18,6 +18,7 @@ from analyze.trace.families import (
     ATTENTION_INPUTS,
     CONCRETE_INPUTS,
     FAMILIES,
+    FINDINGS_CATEGORY,
     OPS,
     Family,
     family_of,
@@ -35,11 +36,13 @@ class EventCounts:
     """What the decoder saw.
 
     Attributes:
-        events: JSON objects in the event list, whatever they hold.
+        events: JSON objects in the event list, whatever they hold, except ``kinetolint_events``.
         without_phase: of these, objects without ``ph``; they are counted and left out.
         not_objects: other JSON values in the event list.
         categories: events by (phase, category as written).
         concrete_inputs: whether any event has the argument ``Concrete Inputs``.
+        kinetolint_events: what ``analyze annotate`` added; counted here alone, and left
+            out.
     """
 
     events: int = 0
@@ -47,12 +50,11 @@ class EventCounts:
     not_objects: int = 0
     categories: Counter[tuple[str, str | None]] = field(default_factory=Counter)
     concrete_inputs: bool = False
+    kinetolint_events: int = 0
 
 
-class EventDecoder(Protocol):
-    """Decodes event-aligned chunks of text into one frame per family."""
-
-    counts: EventCounts
+class EventSink(Protocol):
+    """Takes the events of a trace, chunk by chunk."""
 
     def decode(self, chunk: bytes | memoryview) -> None:
         """Add the events of ``chunk``: JSON objects separated by commas.
@@ -61,8 +63,14 @@ class EventDecoder(Protocol):
             ValueError: the chunk is not valid JSON; nothing of it was added.
         """
 
-    def add(self, events: Sequence[object]) -> None:
-        """Add events that were decoded elsewhere, e.g. by a repair."""
+    def add(self, events: Sequence[object], texts: Sequence[str]) -> None:
+        """Add events that were decoded by a repair, with the JSON text of each."""
+
+
+class EventDecoder(EventSink, Protocol):
+    """Decodes event-aligned chunks of text into one frame per family."""
+
+    counts: EventCounts
 
     def finish(self) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
         """Return family name to frame, and the threads by their numbers."""
@@ -83,20 +91,18 @@ class OrjsonDecoder:
         }
 
     def decode(self, chunk: bytes | memoryview) -> None:
-        """See :meth:`EventDecoder.decode`."""
-        text = b"".join((b"[", chunk, b"]"))
-        events = orjson.loads(text)
-        if _loses_digits(events):
-            events = orjson.loads(keep_digits(text))
-        self.add(events)
+        """See :meth:`EventSink.decode`."""
+        self._add(decode_events(chunk))
 
-    def add(self, events: Sequence[object]) -> None:
-        """See :meth:`EventDecoder.add`."""
+    def add(self, events: Sequence[object], texts: Sequence[str]) -> None:
+        """See :meth:`EventSink.add`."""
+        self._add(with_all_digits(events, texts))
+
+    def _add(self, events: Sequence[object]) -> None:
         objects = cast("list[Event]", events)
         if set(map(type, events)) != {dict}:
             objects = [event for event in events if isinstance(event, dict)]
         self.counts.not_objects += len(events) - len(objects)
-        self.counts.events += len(objects)
         try:
             shapes = _group_by_shape(objects)
         except TypeError:
@@ -107,6 +113,10 @@ class OrjsonDecoder:
     def _add_shape(
         self, phase: object, category: object, names: tuple[str, ...], batch: list[Event]
     ) -> None:
+        if category == FINDINGS_CATEGORY:
+            self.counts.kinetolint_events += len(batch)
+            return
+        self.counts.events += len(batch)
         if phase is None:
             self.counts.without_phase += len(batch)
             return
@@ -127,6 +137,37 @@ class OrjsonDecoder:
         """See :meth:`EventDecoder.finish`."""
         frames = {name: buffer.finish() for name, buffer in self._buffers.items()}
         return frames, self._threads.finish()
+
+
+def decode_events(chunk: bytes | memoryview) -> list[Any]:
+    """Decode JSON values separated by commas.
+
+    A ``ts`` of which a float64 would lose digits becomes a string, see
+    :func:`analyze.trace.numbers.keep_digits`.
+
+    Raises:
+        ValueError: the chunk is not valid JSON.
+    """
+    text = b"".join((b"[", chunk, b"]"))
+    events: list[Any] = orjson.loads(text)
+    return orjson.loads(keep_digits(text)) if _loses_digits(events) else events
+
+
+def with_all_digits(events: Sequence[object], texts: Sequence[str]) -> Sequence[object]:
+    """Decode ``events`` again from their ``texts`` where a ``ts`` has lost digits.
+
+    The texts come from a repair, so one may hold what orjson refuses; its event stays as it is.
+    """
+    if not _loses_digits(events):
+        return events
+    return [_with_all_digits(event, text) for event, text in zip(events, texts, strict=True)]
+
+
+def _with_all_digits(event: object, text: str) -> object:
+    try:
+        return orjson.loads(keep_digits(text.encode()))
+    except ValueError:
+        return event
 
 
 def _loses_digits(events: Sequence[object]) -> bool:

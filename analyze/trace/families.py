@@ -224,6 +224,9 @@ _PYTORCH_ONLY = frozenset(
 PYTORCH_CATEGORIES = frozenset(_COMPLETE) | _PYTORCH_ONLY
 """Categories, in lower case, that only PyTorch's profiler writes."""
 
+FINDINGS_CATEGORY = "kinetolint"
+"""Category of what ``analyze annotate`` adds to a trace; no measurement, so it is never read."""
+
 LEGACY_CPU_PROCESS = "CPU functions"
 LEGACY_GPU_PROCESS = "CUDA functions"
 """Process names of ``torch.autograd.profiler``'s own exporter, which writes no categories."""

@@ -30,6 +30,10 @@ _BY_TEXT: tuple[tuple[re.Pattern[bytes], str], ...] = (
         re.compile(rb'^\s*\{(?=.*"schema"\s*:\s*").*"nodes"\s*:\s*\[', re.DOTALL),
         "a PyTorch execution trace (ExecutionTraceObserver)",
     ),
+    (
+        re.compile(rb'^\s*\[?\s*\{\s*"schema_version"\s*:\s*\d+\s*,\s*"trace"\s*:'),
+        "a result of analyze, not a trace; show it with --from",
+    ),
     (re.compile(rb'"device_traces"\s*:'), "a CUDA memory snapshot"),
     (re.compile(rb'^\s*\{\s*"segments"\s*:'), "a CUDA memory snapshot"),
     (re.compile(rb"^\s*\[\s*\[\s*-?\d"), "a PyTorch memory timeline (export_memory_timeline)"),

@@ -62,7 +62,7 @@ def to_ns(values: Sequence[object]) -> pl.Series:
 
 
 def _one_by_one(values: Sequence[object]) -> pl.Series:
-    return pl.Series([_to_ns(value) for value in values], dtype=pl.Int64)
+    return pl.Series([exact_ns(value) for value in values], dtype=pl.Int64)
 
 
 def _too_large(microseconds: pl.Series) -> bool:
@@ -71,8 +71,15 @@ def _too_large(microseconds: pl.Series) -> bool:
     return any(isinstance(us, float) and not abs(us) < _MAX_NS / 1000 for us in extremes)
 
 
-def _to_ns(value: object) -> int | None:
-    """Convert one value of any kind; the slow, exact path."""
+def exact_ns(value: object) -> int | None:
+    """Convert one value of microseconds to nanoseconds; the slow, exact path of :func:`to_ns`.
+
+    Args:
+        value: as decoded from JSON, of any kind.
+
+    Returns:
+        None where it is not a finite number, or beyond int64.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

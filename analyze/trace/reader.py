@@ -12,9 +12,8 @@ import orjson
 import polars as pl
 
 from analyze.errors import TraceError
-from analyze.trace.decode import EventCounts, EventDecoder, OrjsonDecoder
+from analyze.trace.decode import EventCounts, EventDecoder, EventSink, OrjsonDecoder
 from analyze.trace.kinds import is_pytorch, other_chrome_trace, other_kind, refusal
-from analyze.trace.numbers import keep_digits
 from analyze.trace.repair import Repairs, ends_list, read_members, repair_text, to_text, walk
 from analyze.trace.source import SourceReport, open_source
 from analyze.trace.split import MAX_HEADER_BYTES, TooLongError, TraceText
@@ -58,7 +57,24 @@ def read_events(path: str | Path, progress: Progress | None = None) -> TraceEven
         TraceError: the file is missing, unreadable, or of another kind; the text says which.
     """
     with open_source(path) as (blocks, source), paused_garbage_collector():
-        return _Reading(blocks, source, progress).run()
+        decoder: EventDecoder = OrjsonDecoder()
+        reading = TraceReading(blocks, source, decoder, progress)
+        head = reading.find_events()
+        while reading.read_on():
+            pass
+        return _finish(reading, decoder, head)
+
+
+def _finish(reading: "TraceReading", decoder: EventDecoder, head: bytes) -> TraceEvents:
+    counts, source = decoder.counts, reading.source
+    categories = [category for _, category in counts.categories]
+    metadata = reading.metadata()
+    if not is_pytorch(categories, head) and (counts.events or "schemaVersion" not in metadata):
+        raise TraceError(refusal(source.name, other_chrome_trace(head)))
+    frames, threads = decoder.finish()
+    return TraceEvents(
+        frames, threads, metadata, counts, source, reading.repairs, reading.text.form
+    )
 
 
 @contextmanager
@@ -73,114 +89,120 @@ def paused_garbage_collector() -> Iterator[None]:
             gc.enable()
 
 
-class _Reading:
-    """One pass over one file."""
+class TraceReading:
+    """One pass over one file, whose events go to a sink.
+
+    Attributes:
+        text: the text around the events, as far as it has been read.
+        source: what the text comes from.
+        repairs: what was mended, lost or cut so far.
+    """
 
     def __init__(
-        self, blocks: Iterator[bytes], source: SourceReport, progress: Progress | None
+        self,
+        blocks: Iterator[bytes],
+        source: SourceReport,
+        sink: EventSink,
+        progress: Progress | None = None,
     ) -> None:
-        self._text = TraceText(blocks)
-        self._source = source
+        """Take the text of a file, as :func:`analyze.trace.source.open_source` yields it."""
+        self.text = TraceText(blocks)
+        self.source = source
+        self.repairs = Repairs()
+        self._sink = sink
         self._progress = progress or (lambda _: None)
-        self._repairs = Repairs()
-        self._decoder: EventDecoder = OrjsonDecoder()
 
-    def run(self) -> TraceEvents:
-        head = self._text.head()
+    def find_events(self) -> bytes:
+        """Advance to the first event; return how the text begins.
+
+        Raises:
+            TraceError: the file is of another kind.
+        """
+        head = self.text.head()
         self._refuse_other_kinds(head)
-        self._find_events()
-        self._read_events()
-        counts = self._decoder.counts
-        categories = [category for _, category in counts.categories]
-        metadata = self._read_metadata()
-        if not is_pytorch(categories, head) and (counts.events or "schemaVersion" not in metadata):
-            raise TraceError(refusal(self._source.name, other_chrome_trace(head)))
-        frames, threads = self._decoder.finish()
-        return TraceEvents(
-            frames,
-            threads,
-            metadata,
-            counts,
-            self._source,
-            self._repairs,
-            self._text.form,
-        )
+        self._find_list()
+        return head
+
+    def read_on(self) -> bool:
+        """Pass some more events to the sink; False when these were the last."""
+        try:
+            goes_on = self._read_chunk()
+        except TooLongError as error:
+            self.source.notes.append(f"{error}; what follows was not read")
+            self.repairs.truncated = True
+            return False
+        if goes_on:
+            self._progress(self.source.file_bytes)
+        return goes_on
 
     def _refuse_other_kinds(self, head: bytes) -> None:
         kind = other_kind(head)
         if kind == "empty":
-            raise TraceError(f"{self._source.name}: the file is empty; the export did not finish")
+            raise TraceError(f"{self.source.name}: the file is empty; the export did not finish")
         if kind:
-            raise TraceError(refusal(self._source.name, kind))
+            raise TraceError(refusal(self.source.name, kind))
 
-    def _find_events(self) -> None:
+    def _find_list(self) -> None:
         try:
-            found = self._text.find_events()
+            found = self.text.find_events()
         except TooLongError as error:
-            raise TraceError(refusal(self._source.name, f"no trace: {error}")) from None
+            raise TraceError(refusal(self.source.name, f"no trace: {error}")) from None
         if not found:
-            raise TraceError(refusal(self._source.name, "JSON without a traceEvents list"))
-
-    def _read_events(self) -> None:
-        try:
-            while self._read_chunk():
-                self._progress(self._source.file_bytes)
-        except TooLongError as error:
-            self._source.notes.append(f"{error}; what follows was not read")
-            self._repairs.truncated = True
+            raise TraceError(refusal(self.source.name, "JSON without a traceEvents list"))
 
     def _read_chunk(self) -> bool:
         """Read one chunk; False at the end of the events."""
-        chunk = self._text.next_chunk()
+        chunk = self.text.next_chunk()
         if not chunk:
-            self._repairs.truncated = True
+            self.repairs.truncated = True
             return False
         return self._decode(chunk)
 
     def _decode(self, chunk: memoryview) -> bool:
         """Decode one chunk; False when the event list ended in it."""
         try:
-            self._decoder.decode(chunk)
+            self._sink.decode(chunk)
         except ValueError:
             return self._decode_carefully(bytes(chunk))
         return True
 
     def _decode_carefully(self, chunk: bytes) -> bool:
         """Decode a chunk that is cut wrongly, holds the end of the list, or is broken."""
-        final = self._text.exhausted or len(chunk) > MAX_HEADER_BYTES
-        text = to_text(keep_digits(chunk), self._repairs.mended)
+        final = self.text.exhausted or len(chunk) > MAX_HEADER_BYTES
+        text = to_text(chunk, self.repairs.mended)
         if not ends_list(text) and self._decode_mended(text):
             return True
-        result = walk(text, self._repairs, final=final)
-        self._decoder.add(result.events)
+        result = walk(text, self.repairs, final=final)
+        self._sink.add(result.events, result.texts)
         if result.after_list is not None:
-            self._repairs.documents += self._text.leave_events(_encode(result.after_list))
-            return not self._text.exhausted
+            self.repairs.documents += self.text.leave_events(_encode(result.after_list))
+            return not self.text.exhausted
         if result.rest:
-            self._text.push_back(_encode(result.rest))
+            self.text.push_back(_encode(result.rest))
         return True
 
     def _decode_mended(self, text: str) -> bool:
         """Decode a chunk of which every broken place can be mended; False when that fails."""
         mended: Counter[str] = Counter()
         try:
-            self._decoder.decode(_encode(repair_text(text, mended)))
+            self._sink.decode(_encode(repair_text(text, mended)))
         except ValueError:
             return False
-        self._repairs.mended.update(mended)
+        self.repairs.mended.update(mended)
         return True
 
-    def _read_metadata(self) -> dict[str, Any]:
-        if self._text.form == "array":
+    def metadata(self) -> dict[str, Any]:
+        """Return the members of the JSON object other than the events, once these are read."""
+        if self.text.form == "array":
             return {}
-        text = to_text(self._text.outside, self._repairs.mended)
-        if self._repairs.truncated:
+        text = to_text(self.text.outside, self.repairs.mended)
+        if self.repairs.truncated:
             text += "}"
         metadata = _load_object(text)
         if metadata is None:
-            metadata = _load_object(repair_text(text, self._repairs.mended))
+            metadata = _load_object(repair_text(text, self.repairs.mended))
         if metadata is None:
-            metadata = read_members(text, self._repairs)
+            metadata = read_members(text, self.repairs)
         metadata.pop("traceEvents", None)
         return metadata
 

@@ -170,13 +170,20 @@ class Walk:
 
     Attributes:
         events: the intact and mended events, in order.
+        texts: the JSON text of each: as it stood in the file where it was intact.
         rest: text of a last event that is not complete yet.
         after_list: text behind the end of the event list; None when the list did not end.
     """
 
     events: list[Any] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
     rest: str = ""
     after_list: str | None = None
+
+    def add(self, event: object, text: str) -> None:
+        """Add one event and its text."""
+        self.events.append(event)
+        self.texts.append(text)
 
 
 def walk(text: str, repairs: Repairs, *, final: bool) -> Walk:
@@ -199,7 +206,7 @@ def walk(text: str, repairs: Repairs, *, final: bool) -> Walk:
             result.after_list = text[position + 1 :]
             return result
         try:
-            event, position = _decode_at(decoder, text, position)
+            event, end = _decode_at(decoder, text, position)
         except (ValueError, RecursionError):
             found = _NEXT_EVENT.search(text, position)
             if found is None and text[position] == "{" and not final:
@@ -207,7 +214,8 @@ def walk(text: str, repairs: Repairs, *, final: bool) -> Walk:
                 return result
             position = _pass_broken_event(text, position, found, result, repairs)
         else:
-            result.events.append(event)
+            result.add(event, text[position:end])
+            position = end
 
 
 def ends_list(text: str) -> bool:
@@ -271,8 +279,9 @@ def _pass_broken_event(
         return _next_start(text, position)
     end = following.start() + 1 if following else len(text)
     mended: Counter[str] = Counter()
+    mended_text = repair_text(text[position:end], mended)
     try:
-        event = orjson.loads(repair_text(text[position:end], mended))
+        event = orjson.loads(mended_text)
     except (orjson.JSONDecodeError, RecursionError):
         if following is None:
             return _pass_last_event(text, position, result, repairs)
@@ -280,19 +289,20 @@ def _pass_broken_event(
         return _next_start(text, position + 1)
     repairs.mended.update(mended)
     repairs.events_repaired += 1
-    result.events.append(event)
+    result.add(event, mended_text)
     return end
 
 
 def _pass_last_event(text: str, position: int, result: Walk, repairs: Repairs) -> int:
     """Handle a broken event that no other event follows: the end of the list may follow it."""
     for closing in islice(_END_OF_LIST.finditer(text, position), _MAX_GUESSES):
+        mended_text = repair_text(text[position : closing.start(1)], Counter())
         try:
-            event = orjson.loads(repair_text(text[position : closing.start(1)], Counter()))
+            event = orjson.loads(mended_text)
         except (orjson.JSONDecodeError, RecursionError):
             continue
         repairs.events_repaired += 1
-        result.events.append(event)
+        result.add(event, mended_text)
         return closing.start(1)
     if position + 1 < len(text):
         repairs.events_lost += 1

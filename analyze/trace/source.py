@@ -18,7 +18,7 @@ from typing import IO, BinaryIO, cast
 import zstandard
 from isal import isal_zlib
 
-from analyze.errors import TraceError
+from analyze.errors import AnalyzeError, TraceError
 
 BLOCK_BYTES = 1 << 18
 """How much is read, and handed out, at a time: little enough to stay in the processor's cache."""
@@ -66,8 +66,13 @@ def open_source(path: str | Path) -> Iterator[tuple[Blocks, SourceReport]]:
 
     Raises:
         TraceError: the path is missing, a directory, or cannot be read.
+        AnalyzeError: standard input is closed.
     """
     if str(path) == STDIN:
+        if sys.stdin is None:
+            raise AnalyzeError(
+                f"{STDIN}: standard input is closed; name a trace file, or pipe one in"
+            )
         report = SourceReport(name=STDIN_NAME)
         yield _text_blocks(sys.stdin.buffer, report), report
         return

@@ -44,6 +44,9 @@ def test_the_report_is_plain_versioned_json(report: TraceReport) -> None:
         "not_applicable",
         "errors",
         "ignored",
+        "views",
+        "baseline",
+        "vanished",
     ]
     assert data["schema_version"] == SCHEMA_VERSION
     assert data["unit"] == {"name": "attn_fwd", "count": 3}

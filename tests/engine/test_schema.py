@@ -10,9 +10,10 @@ from jsonschema import Draft7Validator
 from jsonschema.exceptions import ValidationError
 
 from analyze.engine import meanings
+from analyze.engine.installed import builtin_rules
 from analyze.engine.loading import load_rule
 from analyze.engine.matchers import OPERATORS, WORDS
-from analyze.engine.packs import PACK_FILE, builtin_rules
+from analyze.engine.packs import PACK_FILE
 from analyze.engine.per import Per, UnitWord, can_be_judged
 from analyze.engine.problems import InvalidRulesError
 from analyze.engine.schema import pack_schema, rule_schema

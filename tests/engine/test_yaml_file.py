@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from analyze.engine import yaml_file
-from analyze.engine.packs import builtin_rules
+from analyze.engine.installed import builtin_rules
 from analyze.engine.problems import InvalidRulesError
 from analyze.engine.yaml_file import MAX_BYTES, parse_yaml, read_yaml
 

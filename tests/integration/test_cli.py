@@ -268,6 +268,18 @@ def test_color_only_where_it_is_wanted(samples: Path, run_analyze: RunAnalyze) -
     assert "\x1b[" in forced.stdout
     assert "error" in plain.stdout
     assert "\x1b[" not in run_analyze(naive, NO_COLOR="1", FORCE_COLOR="1").stdout
+    for off in ("0", "false", ""):
+        assert "\x1b[" not in run_analyze("summary", naive, FORCE_COLOR=off).stdout
+
+
+def test_files_are_written_without_colors(
+    samples: Path, tmp_path: Path, run_analyze: RunAnalyze
+) -> None:
+    output = tmp_path / "report.txt"
+    naive = samples / "synthetic-naive.json.gz"
+    for command in ("ops", "summary", "compare"):
+        assert run_analyze(command, naive, "-o", output, FORCE_COLOR="1").returncode == 0
+        assert output.read_text() == run_analyze(command, naive).stdout
 
 
 def test_columns_prints_the_catalogue(run_analyze: RunAnalyze) -> None:
@@ -379,10 +391,60 @@ def test_output_goes_where_it_points(
     assert Path(os.devnull).is_char_device()
     trace = tmp_path / "trace.json.gz"
     shutil.copy(flash, trace)
-    refused = run_analyze(trace, "-o", trace)
-    assert refused.returncode == 3
-    assert "would overwrite it" in refused.stderr
-    assert trace.read_bytes() == flash.read_bytes()
+    for command in ("check", "summary", "ops", "kernels", "regions", "gaps", "compare"):
+        refused = run_analyze(command, flash, trace, "-o", trace)
+        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), command
+        assert "would overwrite it" in refused.stderr
+        assert trace.read_bytes() == flash.read_bytes()
+
+
+@pytest.mark.parametrize("command", ["summary", "ops", "check", "compare"])
+def test_closed_standard_input_is_one_line(command: str) -> None:
+    done = run_closed("0<&-", command, "-")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines() == [
+        "analyze: -: standard input is closed; name a trace file, or pipe one in"
+    ]
+
+
+@pytest.mark.parametrize("command", ["summary", "ops", "columns", "--help"])
+def test_closed_standard_output_is_no_success(command: str, samples: Path, tmp_path: Path) -> None:
+    naive = samples / "synthetic-naive.json.gz"
+    arguments = [command, str(naive)] if command in ("summary", "ops") else [command]
+    done = run_closed(">&-", *arguments)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "analyze: the output cannot be written: standard output is closed"
+    ]
+    if len(arguments) > 1:
+        written = tmp_path / "report.txt"
+        assert run_closed(">&-", *arguments, "-o", str(written)).returncode == 0
+        assert str(naive) in written.read_text()
+
+
+def run_closed(redirection: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run ``analyze`` with a standard stream closed by the shell."""
+    program = Path(sys.executable).parent / "analyze"
+    command = f'"$@" {redirection}'
+    return subprocess.run(
+        ["sh", "-c", command, "sh", program, *arguments],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.mark.parametrize("command", ["check", "ops", "compare", "diff", "explain"])
+def test_an_empty_name_of_the_forward_is_a_name(
+    command: str, samples: Path, run_analyze: RunAnalyze
+) -> None:
+    naive = samples / "synthetic-naive.json.gz"
+    extra: dict[str, str | Path] = {"diff": naive, "explain": "COPY101"}
+    before = [extra[command]] if command in extra else []
+    done = run_analyze(command, *before, naive, "--forward", "")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no annotation of that name in the trace; it has attn_fwd" in done.stderr
 
 
 def test_a_missing_trace_does_not_stop_the_others(samples: Path, run_analyze: RunAnalyze) -> None:

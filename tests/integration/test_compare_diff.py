@@ -111,7 +111,7 @@ def test_diff_of_what_is_no_trace_is_one_line(
     assert (missing.returncode, missing.stdout) == (3, "")
     assert missing.stderr.count("\n") == 1
     overwritten = run_analyze("diff", sample, sample, "-o", sample)
-    assert overwritten.returncode == 3
+    assert overwritten.returncode == 2
     assert "--output would overwrite it" in overwritten.stderr
     twice = run_analyze("diff", "-", "-", stdin=b"")
     assert twice.returncode == 2

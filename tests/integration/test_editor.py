@@ -9,8 +9,8 @@ from typing import get_args
 
 import pytest
 
+from analyze.engine.installed import builtin_rules
 from analyze.engine.matchers import OPERATORS, TEXT_OPERATORS, WORDS
-from analyze.engine.packs import builtin_rules
 from analyze.engine.per import Per, UnitWord, can_be_judged
 from analyze.tables.catalogue import OPS
 from tests.conftest import RunAnalyze

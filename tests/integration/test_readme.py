@@ -50,7 +50,8 @@ def test_console_blocks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         done = run_installed(program, *arguments)
         assert "Traceback" not in done.stderr
         is_measured = program == "capture" or arguments[0] == "first"
-        assert_printed(done.stdout, shown, command, same_numbers=not is_measured)
+        printed = done.stdout + done.stderr  # a terminal shows both
+        assert_printed(printed, shown, command, same_numbers=not is_measured)
 
 
 @pytest.mark.parametrize("text", [text for text in PYTHON if "import record" in text])

@@ -48,7 +48,12 @@ Trace = dict[str, Any]
 
 
 def differences(expected: Any, found: Any, where: str) -> list[str]:
-    """Say where two JSON values differ by more than the tolerance."""
+    """Say where two JSON values differ by more than the tolerance.
+
+    The key sums the times that are known, to 0 where none is; the summary says then: unknown.
+    """
+    if where.endswith("time_us") and expected == 0 and found is None:
+        return []
     if isinstance(expected, dict) and isinstance(found, dict) and expected.keys() == found.keys():
         return [
             d for key in expected for d in differences(expected[key], found[key], f"{where}.{key}")

@@ -2,10 +2,12 @@
 
 import json
 from collections import Counter, defaultdict
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from analyze.kernels.attention import IMPLEMENTATIONS, attention_implementation, is_unfused
 from analyze.kernels.classify import classify
@@ -238,6 +240,12 @@ def test_peaks(name: str, sms: int, peak: float | None) -> None:
     found = published_peak(DeviceLimits.from_properties({**A100, "name": name, "numSms": sms}))
     assert (found.tflops["bf16"] if found else None) == peak
     assert found is None or found.source
+
+
+def test_every_peak_says_who_confirms_it() -> None:
+    text = files("analyze.kernels").joinpath("peaks.yaml").read_text(encoding="utf-8")
+    entries = YAML(typ="safe").load(text)["peaks"]
+    assert all(entry["checked"] and entry["source"] for entry in entries)
 
 
 def test_speed_as_a_share_of_the_peak(make_trace: MakeTrace) -> None:

@@ -10,7 +10,7 @@ from analyze.engine.loading import load_rules
 from analyze.engine.run import run_rules
 from analyze.errors import AnalyzeError
 from analyze.report.compare import compare
-from analyze.report.compare_markdown import compare_markdown, escape
+from analyze.report.compare_markdown import compare_markdown
 from analyze.report.compare_text import render_compare
 from analyze.tables.build import Trace, load_trace
 from tests.conftest import MakeTrace
@@ -168,8 +168,6 @@ def test_markdown_shows_names_as_they_are(make_trace: MakeTrace) -> None:
     trace = make_trace(launched("evil|name<b>*x*_y_`z`", 1))
     table = compare_markdown(compared([trace]))
     lines = table.splitlines()
-    assert "evil\\|name" in table
-    assert "<b>" not in table
+    assert "`evil`&#124;`` name*x*_y_`z` ``" in table  # template arguments are cut off
     columns = lines[0].count(" | ")
     assert all(line.count(" | ") == columns for line in lines[1:3])
-    assert escape("a\nb") == "a b"

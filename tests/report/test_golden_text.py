@@ -1,4 +1,4 @@
-"""The text reports of the synthetic samples, word for word.
+"""The reports of the samples in each format that people read, word for word.
 
 After a wanted change, rewrite them with ``UPDATE_GOLDEN=1 pytest tests/report/test_golden_text.py``
 and read the difference.
@@ -11,6 +11,7 @@ import pytest
 
 from analyze.cli.check import load_and_check
 from analyze.engine.loading import load_rules
+from analyze.report.formats import Rendering, render
 from analyze.report.summary import summarise
 from analyze.report.summary_text import render_summary
 from analyze.report.text import render_report
@@ -43,6 +44,13 @@ def test_reports(name: str, verbose: bool, samples: Path) -> None:
     _, report = load_and_check(str(samples / f"{name}.json.gz"), None, load_rules(tests=False))
     kind = "verbose" if verbose else "report"
     compare(render_report(report, verbose=verbose), f"{name}.{kind}", samples)
+
+
+@pytest.mark.parametrize("format_name", ["concise", "github", "markdown"])
+@pytest.mark.parametrize("name", ["synthetic-naive", "synthetic-sdpa-math", "cpu-sdpa-math"])
+def test_other_formats(name: str, format_name: str, samples: Path) -> None:
+    _, report = load_and_check(str(samples / f"{name}.json.gz"), None, load_rules(tests=False))
+    compare(render(format_name, [report], Rendering()), f"{name}.{format_name}", samples)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -2,6 +2,7 @@
 
 import rich_click as click
 
+from analyze.cli.help_page import WRITE, Group
 from analyze.cli.rules.check import check
 from analyze.cli.rules.docs import docs
 from analyze.cli.rules.list import list_rules
@@ -11,7 +12,7 @@ from analyze.cli.rules.show import show
 from analyze.cli.rules.test import test
 
 
-@click.group()
+@click.group(cls=Group, panel=WRITE)
 def rules() -> None:
     """List, read, write, check and test rules."""
 

@@ -5,20 +5,34 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from analyze.cli.help_page import VALID_CODES, Command, Example, Page
 from analyze.cli.traces import complain
 
 if TYPE_CHECKING:
     from analyze.engine.problems import InvalidRulesError
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    page=Page(
+        examples=(
+            Example("analyze rules check softmax.yaml", "a rule of your own"),
+            Example("analyze rules check", "the built-in ones"),
+        ),
+        exit_codes=VALID_CODES,
+        see_also=(
+            "analyze rules test",
+            "analyze rules new",
+        ),
+    ),
+)
 @click.argument("paths", metavar="[PATH...]", nargs=-1, type=click.Path(path_type=Path))
 @click.pass_context
 def check(ctx: click.Context, paths: tuple[Path, ...]) -> None:
     """Check rule files and folders without a trace: keys, names, types, on empty tables.
 
     Every problem is shown at once, with file, line, column and what to do. Without PATH the
-    built-in rules are checked. Exit codes: 0 valid, 4 not valid.
+    built-in rules are checked.
     """
     from analyze.engine.loading import load_rules  # noqa: PLC0415
     from analyze.engine.problems import InvalidRulesError  # noqa: PLC0415

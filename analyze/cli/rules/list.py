@@ -4,12 +4,30 @@ from pathlib import Path
 
 import rich_click as click
 
+from analyze.cli.help_page import LOADED_CODES, Command, Example, Page
 from analyze.cli.rule_options import rules_option
 from analyze.cli.rules.choosing import load_all
 from analyze.cli.traces import format_option
 
 
-@click.command("list")
+@click.command(
+    "list",
+    cls=Command,
+    page=Page(
+        examples=(
+            Example("analyze rules list", "every rule with its title"),
+            Example(
+                "analyze rules list --rules softmax.yaml --format json",
+                "with one of your own, as JSON",
+            ),
+        ),
+        exit_codes=LOADED_CODES,
+        see_also=(
+            "analyze rules show",
+            "analyze explain",
+        ),
+    ),
+)
 @rules_option
 @format_option("text", "json")
 def list_rules(rule_paths: tuple[Path, ...], output_format: str) -> None:

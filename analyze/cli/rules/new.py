@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from analyze.cli.completing import complete_tables
+from analyze.cli.help_page import PRINT_CODES, Command, Example, Page
 from analyze.errors import AnalyzeError
 
 if TYPE_CHECKING:
@@ -13,12 +15,25 @@ if TYPE_CHECKING:
 _MAX_NAME = 60
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    page=Page(
+        examples=(
+            Example("analyze rules new slow-softmax --from kernels", "a rule to begin with"),
+        ),
+        exit_codes=PRINT_CODES,
+        see_also=(
+            "analyze rules check",
+            "analyze columns",
+        ),
+    ),
+)
 @click.argument("name")
 @click.option(
     "--from",
     "table",
     metavar="TABLE",
+    shell_complete=complete_tables,
     default="kernels",
     show_default=True,
     help="The table or view that the rule looks at; `analyze columns` lists them.",

@@ -4,10 +4,20 @@ from pathlib import Path
 
 import rich_click as click
 
+from analyze.cli.help_page import PRINT_CODES, Command, Example, Page
 from analyze.cli.traces import emit, output_option
 
 
-@click.command()
+@click.command(
+    cls=Command,
+    page=Page(
+        examples=(
+            Example("analyze rules schema -o rule.schema.json", "for an editor's completion"),
+        ),
+        exit_codes=PRINT_CODES,
+        see_also=("analyze rules docs",),
+    ),
+)
 @click.option("--pack", is_flag=True, help="The schema of pack.yaml instead of that of a rule.")
 @output_option
 def schema(pack: bool, output: Path | None) -> None:

@@ -4,12 +4,24 @@ from pathlib import Path
 
 import rich_click as click
 
+from analyze.cli.completing import complete_rule
+from analyze.cli.help_page import LOADED_CODES, Command, Example, Page
 from analyze.cli.rule_options import rules_option
 from analyze.cli.rules.choosing import load_all
 
 
-@click.command()
-@click.argument("rule", metavar="CODE")
+@click.command(
+    cls=Command,
+    page=Page(
+        examples=(Example("analyze rules show COPY101", "a built-in rule, as an example"),),
+        exit_codes=LOADED_CODES,
+        see_also=(
+            "analyze explain",
+            "analyze rules list",
+        ),
+    ),
+)
+@click.argument("rule", metavar="CODE", shell_complete=complete_rule)
 @rules_option
 def show(rule: str, rule_paths: tuple[Path, ...]) -> None:
     """Print the file of the rule CODE (or of that name), its path in a comment above."""

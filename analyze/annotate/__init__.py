@@ -1,0 +1,1 @@
+"""Findings drawn into a copy of their trace, for trace viewers."""

@@ -1,0 +1,222 @@
+"""``analyze trim``: a smaller trace of chosen steps, with names that may be shown to others."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from analyze.cli.completing import complete_files, complete_rule
+from analyze.cli.help_page import RULE_CODES, SHARE, TRACE_ENVIRONMENT, Command, Example, Page
+from analyze.cli.rule_options import LoadedRules, RuleOptions, rule_options
+from analyze.cli.traces import (
+    STANDARD_INPUT,
+    cache_option,
+    command_names,
+    find_traces,
+    forward_option,
+    load_recorded,
+)
+
+if TYPE_CHECKING:
+    from analyze.tables.build import Trace
+    from analyze.trim.selection import Selected
+    from analyze.trim.trimming import Rewriting, TrimReport
+
+_MAX_CONTEXT_MS = 1e9
+_NS_IN_MS = 1_000_000
+
+
+@click.command(
+    cls=Command,
+    panel=SHARE,
+    page=Page(
+        examples=(
+            Example(
+                "analyze trim trace.json.gz -o small.json.gz --forwards 0", "the first forward"
+            ),
+            Example(
+                "analyze trim trace.json.gz -o shown.json.gz --around COPY101 --anonymise",
+                "a finding, with names that may be shown",
+            ),
+        ),
+        exit_codes=RULE_CODES,
+        environment=TRACE_ENVIRONMENT,
+        see_also=(
+            "analyze annotate",
+            "analyze open",
+        ),
+    ),
+)
+@click.argument("trace", shell_complete=complete_files)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The trace to write, whole or not at all; .gz and .zst in its name compress it.",
+)
+@click.option("--steps", metavar="N-M", help="ProfilerSteps by number: 3, 2-4 or 2,4.")
+@click.option("--forwards", metavar="N-M", help="Forwards, counted from 0: 0, 0-1 or 0,2.")
+@click.option(
+    "--between", metavar="T-T", help="A time from the trace start on the host, e.g. 10ms-20ms."
+)
+@click.option(
+    "--around",
+    metavar="FINDING",
+    shell_complete=complete_rule,
+    help="A finding by code, by its fingerprint's first digits, or by number in the ranked list.",
+)
+@click.option(
+    "--context",
+    "context_ms",
+    type=click.FloatRange(0, _MAX_CONTEXT_MS),
+    metavar="MS",
+    help="With --around: milliseconds before and after. Default: the whole forward around it.",
+)
+@click.option(
+    "--places",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="With --around: how many of the finding's places, the first of its evidence first.",
+)
+@click.option(
+    "--anonymise",
+    is_flag=True,
+    help="Replace every name, path and text that is not known to be torch's or a GPU library's.",
+)
+@click.option(
+    "--keep",
+    "kept_names",
+    multiple=True,
+    metavar="NAME",
+    help="With --anonymise: leave this name as it is. Repeatable.",
+)
+@forward_option
+@cache_option
+@rule_options
+@click.pass_context
+def trim(
+    ctx: click.Context,
+    /,
+    trace: str,
+    output: Path,
+    anonymise: bool,
+    kept_names: tuple[str, ...],
+    forward: str | None,
+    options: RuleOptions,
+    **chosen: Any,
+) -> None:
+    """Write the part of TRACE that is asked for, with everything that belongs to it.
+
+    On the host all that overlaps the kept time is kept, whole; GPU work is kept with its launch.
+    Numbers are copied digit by digit. With --anonymise alone everything is kept. What was kept of
+    what stands in the written trace, and on standard error.
+    """
+    from analyze.trace.source import STDIN_NAME  # noqa: PLC0415
+    from analyze.trim import trimming  # noqa: PLC0415
+
+    if kept_names and not anonymise:
+        raise click.UsageError("--keep needs --anonymise")
+    loaded = options.load() if chosen["around"] is not None else None
+    choose = _choice(chosen, loaded, anonymise=anonymise)
+    forward = forward or (loaded.found.config.forward if loaded else None)
+    with trimming.rereadable(_one_trace(ctx, trace, output)) as path:
+        read = load_recorded(path, forward)
+        rewriting = _anonymiser(kept_names) if anonymise else None
+        source = STDIN_NAME if trace == STANDARD_INPUT else None
+        report = trimming.trim(read, output, choose(read), rewriting, source)
+    click.echo(_text(read, report), err=True, nl=False)
+
+
+def _choice(
+    chosen: dict[str, Any], rules: LoadedRules | None, *, anonymise: bool
+) -> "Callable[[Trace], Selected | None]":
+    """Return what finds the kept time in a trace.
+
+    Raises:
+        UsageError: not one way to choose is given, or it is written wrongly.
+    """
+    from analyze.trim import selection  # noqa: PLC0415
+
+    ways = [way for way in ("steps", "forwards", "between", "around") if chosen[way] is not None]
+    if len(ways) > 1:
+        raise click.UsageError(f"--{ways[0]} and --{ways[1]}: choose one of them")
+    if chosen["context_ms"] is not None and ways != ["around"]:
+        raise click.UsageError("--context needs --around")
+    if not ways and not anonymise:
+        raise click.UsageError(
+            "say what to keep: --steps, --forwards, --between or --around; or --anonymise"
+        )
+    match ways:
+        case ["steps"]:
+            steps = _parsed(selection.parse_ranges, "steps", chosen)
+            return lambda trace: selection.select_steps(trace, steps)
+        case ["forwards"]:
+            forwards = _parsed(selection.parse_ranges, "forwards", chosen)
+            return lambda trace: selection.select_forwards(trace, forwards)
+        case ["between"]:
+            window = _parsed(selection.parse_between, "between", chosen)
+            return lambda trace: selection.select_between(trace, window)
+        case ["around"]:
+            return lambda trace: _around(trace, chosen, rules)
+        case _:
+            return lambda _: None
+
+
+def _parsed(parse: Callable[[str], Any], way: str, chosen: dict[str, Any]) -> Any:
+    try:
+        return parse(chosen[way])
+    except ValueError as error:
+        raise click.UsageError(f"--{way}: {error}") from None
+
+
+def _around(trace: "Trace", chosen: dict[str, Any], rules: LoadedRules | None) -> "Selected":
+    from analyze.engine.run import run_rules  # noqa: PLC0415
+    from analyze.trim.selection import find_finding, select_around  # noqa: PLC0415
+
+    assert rules is not None  # noqa: S101 - loaded where --around is given
+    selection = rules.selection
+    report = run_rules(trace, selection.apply(rules.rules), selection)
+    listed = [finding for finding in report.findings if finding.explained_by is None]
+    finding = find_finding(listed, report.findings, chosen["around"])
+    context = chosen["context_ms"]
+    context_ns = None if context is None else round(context * _NS_IN_MS)
+    return select_around(trace, finding, context_ns, chosen["places"])
+
+
+def _one_trace(ctx: click.Context, argument: str, output: Path) -> str:
+    """Return the one trace that an argument names; end the command where there is none."""
+    codes: list[int] = []
+    traces = list(find_traces([argument], command_names(ctx), codes, output))
+    if codes:
+        ctx.exit(codes[0])
+    if len(traces) > 1:
+        raise click.UsageError(f"{argument}: holds {len(traces)} traces; name one of them")
+    return traces[0]
+
+
+def _anonymiser(kept_names: tuple[str, ...]) -> "Rewriting":
+    from analyze.trim.anonymise import Anonymiser  # noqa: PLC0415
+
+    return Anonymiser(frozenset(kept_names))
+
+
+def _text(trace: "Trace", report: "TrimReport") -> str:
+    """Say what was kept, and what was wrong with the file."""
+    from rich.text import Text  # noqa: PLC0415
+
+    from analyze.report.console import buffer_console, rendered  # noqa: PLC0415
+    from analyze.report.coverage_text import quality_sentences  # noqa: PLC0415
+    from analyze.report.summary_text import print_pairs  # noqa: PLC0415
+    from analyze.tables.coverage import coverage, quality  # noqa: PLC0415
+    from analyze.trim.words import trim_lines  # noqa: PLC0415
+    from analyze.words import printable  # noqa: PLC0415
+
+    console = buffer_console()
+    console.print(Text(printable(report.output)))
+    notes = [("note", text) for text in quality_sentences(coverage(trace), quality(trace))]
+    print_pairs(console, [*trim_lines(report), *notes])
+    return rendered(console)

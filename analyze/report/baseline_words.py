@@ -1,0 +1,85 @@
+"""What a report says beside a baseline, in words."""
+
+from collections.abc import Iterator, Sequence
+
+from analyze.engine.result import Finding, TraceReport, Vanished
+from analyze.words import counted, printable
+
+_CODES_SHOWN = 8
+_VANISHED_SHOWN = 20
+
+
+def shown_findings(report: TraceReport, *, verbose: bool) -> list[Finding]:
+    """Return the findings to show in full: consequences are shown with their cause, if that is.
+
+    Args:
+        report: the result.
+        verbose: those that a baseline knows as well.
+    """
+    if verbose:
+        return [finding for finding in report.findings if finding.explained_by is None]
+    known = {finding.fingerprint for finding in report.findings if finding.is_known}
+    return [
+        finding
+        for finding in report.findings
+        if not finding.is_known and (finding.explained_by is None or finding.explained_by in known)
+    ]
+
+
+def known_findings(report: TraceReport) -> list[Finding]:
+    """Return the findings that a baseline knows and that are no worse."""
+    return [finding for finding in report.findings if finding.is_known]
+
+
+def baseline_lines(report: TraceReport) -> Iterator[tuple[str, str]]:
+    """Yield (label, sentence) pairs: how many findings are known, which are better, or gone."""
+    if report.baseline is None:
+        return
+    known = known_findings(report)
+    if known:
+        of = f"{counted(len(known), 'known finding')} (baseline {printable(report.baseline)})"
+        yield "known", f"{of}: {_codes([finding.code for finding in known])}"
+    for finding in known:
+        if finding.baseline == "better":
+            yield "better", f"{finding.code} {finding.name}: {_changes(finding)}"
+    for gone in report.vanished[:_VANISHED_SHOWN]:
+        yield "gone", vanished_sentence(gone)
+    if len(report.vanished) > _VANISHED_SHOWN:
+        yield "gone", f"and {len(report.vanished) - _VANISHED_SHOWN:,} more"
+
+
+def vanished_sentence(gone: Vanished) -> str:
+    """Say that a finding of the baseline is found no more, and what to do."""
+    scope = f" in {printable(gone.scope)}" if gone.scope else ""
+    return (
+        f"{gone.code} {gone.name}{scope} is no longer found ({printable(gone.message)}); remove it"
+        " with `analyze baseline update`"
+    )
+
+
+def beside_baseline(finding: Finding) -> str | None:
+    """Say what a baseline knows of one finding; None where there is no baseline."""
+    accepted = finding.baseline_reason
+    reason = f"; accepted because: {printable(accepted)}" if accepted else ""
+    match finding.baseline:
+        case "worse":
+            return f"worse than known: {_changes(finding)}{reason}"
+        case "better":
+            return f"known, now better: {_changes(finding)}{reason}"
+        case "known":
+            return f"known{reason}"
+        case "new":
+            return "new"
+        case _:
+            return None
+
+
+def _changes(finding: Finding) -> str:
+    return printable(", ".join(finding.baseline_changes))
+
+
+def _codes(codes: Sequence[str]) -> str:
+    counts = {code: codes.count(code) for code in dict.fromkeys(codes)}
+    words = [f"{code} ({count})" if count > 1 else code for code, count in counts.items()]
+    more = len(words) - _CODES_SHOWN
+    return ", ".join(words[:_CODES_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,64 @@
+"""The user's source line behind a finding, as a file of the project at hand where it is one."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+_FILE_AND_LINE = re.compile(
+    r"(?P<file>.+?)(?::(?P<line>\d{1,9})|\((?P<framed>\d{1,9})\): .*)", re.S
+)
+"""``file:line``, or a frame as the profiler writes it: ``file(line): function``."""
+
+_NO_FILE = ("<", "~")
+"""What stands for a file where code has none (``<string>``), or in a home folder."""
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """A line of a file.
+
+    Attributes:
+        file: with slashes.
+        line: counted from 1.
+    """
+
+    file: str
+    line: int
+
+
+def recorded_line(source: str | None) -> SourceLine | None:
+    """Return a line as it was recorded; None where there is none, or of no file.
+
+    Args:
+        source: :attr:`analyze.engine.result.Finding.source`; of what a trace says.
+    """
+    found = _FILE_AND_LINE.fullmatch(source or "")
+    if found is None or found["file"].startswith(_NO_FILE) or "\0" in found["file"]:
+        return None
+    line = int(found["line"] or found["framed"])
+    return SourceLine(found["file"].replace("\\", "/"), line) if line else None
+
+
+def source_line(source: str | None, workspace: str | None) -> SourceLine | None:
+    """Return the line a finding is about as one of the project; None where it is elsewhere.
+
+    Args:
+        source: :attr:`analyze.engine.result.Finding.source`; of what a trace says.
+        workspace: absolute path of the project; a file below it becomes relative to it.
+    """
+    recorded = recorded_line(source)
+    file = _inside(recorded.file, workspace) if recorded else None
+    return SourceLine(file, recorded.line) if recorded and file else None
+
+
+def _inside(file: str, workspace: str | None) -> str | None:
+    """Return a path relative to the workspace; None where it leads elsewhere."""
+    if re.match(r"[A-Za-z]:", file):
+        return None
+    path = PurePosixPath(os.path.normpath(file))
+    if path.is_absolute():
+        if not workspace or not path.is_relative_to(workspace):
+            return None
+        path = path.relative_to(workspace)
+    return None if path.parts[:1] in ((), ("..",)) else str(path)

@@ -1,0 +1,142 @@
+"""What a report comes to, in one sentence, and in which order a short report tells it.
+
+Savings of several findings overlap: what ends a copy may also end the wait behind it. They are
+named one by one, each with the time it is a share of, and never added up.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from analyze.engine.result import Finding, TraceReport
+from analyze.report.baseline_words import known_findings, shown_findings
+from analyze.report.finding_words import savings, state_word
+from analyze.words import counted
+
+_WAITING = "idle"
+"""Category of the rules that find a GPU waiting for its host."""
+
+_OF_THE_DEVICE = "occupancy"
+"""Category of the rules that ask how well a kernel fills the GPU."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Findings that a short report tells in one line: of one rule, state and reason.
+
+    Attributes:
+        first: the highest ranked of them.
+        count: how many there are.
+    """
+
+    first: Finding
+    count: int
+
+
+@dataclass(frozen=True)
+class Order:
+    """The findings of a report in the order a short report tells them.
+
+    Consequences are left out, and what a baseline knows.
+
+    Attributes:
+        problems: what is wrong, ranked.
+        minor: what hardly matters while ``bound_by`` holds.
+        benign: what only looks wrong.
+        bound_by: the finding that the GPU mostly waits for the host; None where it does not.
+    """
+
+    problems: tuple[Finding, ...]
+    minor: tuple[Finding, ...]
+    benign: tuple[Finding, ...]
+    bound_by: Finding | None
+
+
+def order_of(report: TraceReport) -> Order:
+    """Return the findings of a report in the order a short report tells them.
+
+    Where the GPU mostly waits for the host (an error of the rules on idle time), how well its
+    kernels fill it hardly matters: such findings come last.
+    """
+    top = shown_findings(report, verbose=False)
+    found = [finding for finding in top if finding.state != "benign"]
+    bound_by = next((finding for finding in found if _is_waiting(finding)), None)
+    minor = [f for f in found if bound_by is not None and f.category == _OF_THE_DEVICE]
+    return Order(
+        problems=tuple(finding for finding in found if finding not in minor),
+        minor=tuple(minor),
+        benign=tuple(finding for finding in top if finding.state == "benign"),
+        bound_by=bound_by,
+    )
+
+
+def groups(findings: Iterable[Finding]) -> list[Group]:
+    """Return findings grouped by rule, state and reason, in the order of the first of each."""
+    found: dict[tuple[str, str, str | None], list[Finding]] = {}
+    for finding in findings:
+        key = finding.code, state_word(finding), finding.because
+        found.setdefault(key, []).append(finding)
+    return [Group(members[0], len(members)) for members in found.values()]
+
+
+def verdict(report: TraceReport) -> str:
+    """Return what a report comes to: how much was found, and where most could be saved."""
+    found = [f for f in report.findings if f.state != "benign" and not f.is_known]
+    return f"{'. '.join(_sentences(report, found))}." if found else _nothing_found(report)
+
+
+def _nothing_found(report: TraceReport) -> str:
+    if report.why_nothing is not None:
+        return report.why_nothing
+    known = len(known_findings(report))
+    nothing = f"nothing but {counted(known, 'known finding')}" if known else "nothing found"
+    held = f"{nothing}: {counted(len(report.passed), 'rule holds', 'rules hold')}"
+    benign = sum(finding.state == "benign" for finding in report.findings)
+    looks = "1 thing looks wrong and is" if benign == 1 else f"{benign} things look wrong and are"
+    return f"{held}; {looks} benign" if benign else held
+
+
+def _sentences(report: TraceReport, found: Sequence[Finding]) -> Iterator[str]:
+    yield f"{counted(len(found), 'finding')}: {_tally(found)}{_explained(found)}"
+    order = order_of(report)
+    saving = [f for f in (*order.problems, *order.minor) if savings(f) is not None]
+    if not saving:
+        yield f"Begin with {order.problems[0].code}; what it costs is unknown"
+        return
+    waiting = order.bound_by is not None
+    bases = ("cpu",) if waiting else ("cpu", "gpu")
+    most = [_most(saving, base) for base in bases]
+    named = sorted((finding for finding in most if finding is not None), key=lambda f: f.rank)
+    told = named or saving[:1]
+    yield "Most to save: " + "; ".join(f"{f.code}, {savings(f)}" for f in told)
+    if waiting:
+        yield "While the GPU waits for the host, less work for it saves little"
+    elif len(saving) > 1:
+        yield "Savings overlap: do not add them up"
+
+
+def _tally(found: Sequence[Finding]) -> str:
+    words = [state_word(finding) for finding in found]
+    return ", ".join(_count(word, words.count(word)) for word in dict.fromkeys(words))
+
+
+def _count(word: str, count: int) -> str:
+    return counted(count, word) if word in ("error", "warning") else f"{count:,} {word}"
+
+
+def _explained(found: Sequence[Finding]) -> str:
+    consequences = sum(finding.explained_by is not None for finding in found)
+    if not consequences:
+        return ""
+    causes = ", ".join(dict.fromkeys(finding.code for finding in found if finding.folded))
+    return f", {consequences} explained by {causes}"
+
+
+def _most(saving: Sequence[Finding], base: str) -> Finding | None:
+    """Return the finding with the most savings of one base; times of two cannot be compared."""
+    of_base = [finding for finding in saving if (finding.savings_of or "gpu") == base]
+    return max(of_base, key=lambda finding: finding.savings_us or 0.0, default=None)
+
+
+def _is_waiting(finding: Finding) -> bool:
+    is_most_of_the_time = finding.severity == "error" and finding.state == "mismatch"
+    return finding.category == _WAITING and is_most_of_the_time

@@ -1,0 +1,83 @@
+"""Texts that say nothing of whoever recorded a trace; the rules are data in ``known.yaml``."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from ruamel.yaml import YAML
+
+MAX_TEXT = 4096
+"""Characters of a text that may be known; longer ones are replaced unseen."""
+
+_CHAIN = re.compile(
+    r"(?<![\w:])[A-Za-z_]\w*(?:::~?[A-Za-z_]\w*)*"  # what follows "::" belongs to what is before
+    r"|(?<!::)\(anonymous namespace\)(?:::\w+)?|(?<![\w)}>])::"
+)
+_ANONYMOUS = "(anonymous namespace)"
+_NUMBERED_LAMBDA = re.compile(r"#\d+")
+_PLAIN = re.compile(r"[\w\s:<>(){}*&,#~!=+.\[\]-]*", re.ASCII)
+
+
+Keys = Mapping[str, Any]
+"""Of which kinds the texts under each key are: a text, or :data:`Keys` again."""
+
+
+def keys(place: str) -> Keys:
+    """Return the known keys of a place: ``arguments`` or ``metadata``."""
+    found: Keys = _rules()[place]
+    return found
+
+
+def is_known(kind: str, text: str) -> bool:
+    """Whether a text is one of those that ``known.yaml`` lists under ``kind``, if it lists any."""
+    return len(text) <= MAX_TEXT and _pattern(kind).fullmatch(text) is not None
+
+
+def is_listed(kind: str, word: str) -> bool:
+    """Whether a word is in the plain list ``kind`` of ``known.yaml``."""
+    return word in _words(kind)
+
+
+def is_library_kernel(name: str) -> bool:
+    """Whether a kernel's name consists of nothing but names of torch, Python and GPU libraries.
+
+    A template argument can be a type of the user's own, so every identifier is looked at: with its
+    outermost namespace, or by itself where it has none.
+    """
+    text = name.strip()
+    if is_known("kernel", text) or is_known("copy", text):
+        return True
+    if len(text) > MAX_TEXT or not _PLAIN.fullmatch(text):
+        return False
+    chains = _CHAIN.findall(_NUMBERED_LAMBDA.sub("", text))
+    return bool(chains) and all(map(_is_known_chain, chains))
+
+
+def _is_known_chain(chain: str) -> bool:
+    root, _, rest = chain.partition("::")
+    if root == _ANONYMOUS:
+        return is_known("kernel_in_no_namespace", rest)
+    if rest:
+        return is_listed("kernel_namespace", root) or is_known("kernel_identifier", root)
+    return is_known("kernel_identifier", root)
+
+
+@cache
+def _pattern(kind: str) -> re.Pattern[str]:
+    """Compile what is known of a kind; of one without a list nothing is."""
+    parts = [f"(?:{pattern})" for pattern in _rules().get(kind, [])]
+    return re.compile("|".join(parts) if parts else "(?!)", re.ASCII)
+
+
+@cache
+def _words(kind: str) -> frozenset[str]:
+    return frozenset(_rules()[kind])
+
+
+@cache
+def _rules() -> dict[str, Any]:
+    text = files("analyze.trim").joinpath("known.yaml").read_text(encoding="utf-8")
+    rules: dict[str, Any] = YAML(typ="safe").load(text)
+    return rules

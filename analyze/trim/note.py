@@ -1,0 +1,21 @@
+"""The member that a trimmed trace has beside its events, which says what was kept of what."""
+
+from collections.abc import Mapping
+from typing import Any
+
+KEY = "kinetolint_trim"
+
+
+def free_key(metadata: Mapping[str, Any]) -> str:
+    """Return the name for the note; a trace that was trimmed before keeps its earlier notes."""
+    if KEY not in metadata:
+        return KEY
+    number = 2
+    while f"{KEY}_{number}" in metadata:
+        number += 1
+    return f"{KEY}_{number}"
+
+
+def is_note(key: str) -> bool:
+    """Whether a member is such a note."""
+    return key == KEY or (key.startswith(f"{KEY}_") and key.removeprefix(f"{KEY}_").isdecimal())

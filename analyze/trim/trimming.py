@@ -1,0 +1,208 @@
+"""Write a smaller trace from a trace: read it twice, first to choose, then to copy."""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import polars as pl
+
+from analyze.errors import AnalyzeError, TraceError
+from analyze.report.trace_file import TraceDocument, write_trace
+from analyze.tables.build import Trace
+from analyze.tables.external_ids import TRUSTED, external_id_mode
+from analyze.trace.raw import RawTrace, head_of, raw_events, tail_of
+from analyze.trace.source import STDIN, STDIN_NAME
+from analyze.trim.closure import Choice, Closure, close
+from analyze.trim.index import EventIndex
+from analyze.trim.note import free_key
+from analyze.trim.selection import Selected
+
+
+class Rewriting(Protocol):
+    """Changes the texts of a trace; see :class:`analyze.trim.anonymise.Anonymiser`."""
+
+    def event(self, text: bytes) -> bytes:
+        """Return an event's JSON text with other texts in it."""
+
+    def metadata(self, members: dict[str, Any]) -> dict[str, Any]:
+        """Return the members beside the events with other texts in them."""
+
+    def replaced(self) -> dict[str, int]:
+        """Return how many distinct texts of each kind were replaced."""
+
+
+@dataclass(frozen=True)
+class TrimReport:
+    """What was kept of what.
+
+    Attributes:
+        trace, output: the paths.
+        selected: what was chosen; null for everything.
+        events, all_events: kept, and in the file.
+        output_bytes, file_bytes: of the two files, compressed as they are.
+        closure: what belongs together; null where everything was kept.
+        replaced: distinct texts that were replaced, by kind; null where none was to be.
+        has_note: whether the file itself says what was kept.
+    """
+
+    trace: str
+    output: str
+    selected: Selected | None
+    events: int
+    all_events: int
+    output_bytes: int
+    file_bytes: int
+    closure: Closure | None
+    replaced: dict[str, int] | None
+    has_note: bool
+
+
+@contextmanager
+def rereadable(path: str) -> Iterator[str]:
+    """Yield a path that can be read more than once: of standard input, that of a copy.
+
+    What goes wrong is said of standard input, not of the copy.
+    """
+    if path != STDIN:
+        yield path
+        return
+    with tempfile.NamedTemporaryFile(prefix="kinetolint-") as copy:
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.flush()
+        try:
+            yield copy.name
+        except AnalyzeError as error:
+            raise type(error)(str(error).replace(copy.name, STDIN_NAME)) from None
+
+
+def trim(
+    trace: Trace,
+    output: Path,
+    selected: Selected | None,
+    rewriting: Rewriting | None,
+    source: str | None = None,
+) -> TrimReport:
+    """Write what was selected of a trace, with all that belongs to it.
+
+    Args:
+        trace: the trace with its tables; its file is read twice more.
+        output: the file to write, compressed as its name says; whole or not at all.
+        selected: the kept time; None keeps everything.
+        rewriting: changes the texts.
+        source: what the trace says it was trimmed from; by default the file's name.
+
+    Raises:
+        TraceError: the file changed in the meantime.
+        AnalyzeError: the output cannot be written.
+    """
+    index, metadata, form = _read_index(trace.name)
+    closure = close(index, _choice(trace, selected)) if selected else None
+    kept = closure.kept if closure else pl.repeat(True, index.height, eager=True)
+    events = int(kept.sum())
+    note: dict[str, Any] = {}
+    if closure and selected and events < index.height:
+        name = None if rewriting else source or Path(trace.name).name
+        note = {free_key(metadata): _note(name, selected, closure, index.height)}
+    with raw_events(trace.name) as raw:
+        if rewriting:
+            _write_rewritten(raw, output, kept, {**metadata, **note}, rewriting)
+        else:
+            _write_verbatim(raw, output, kept, note)
+        file_bytes = raw.source.file_bytes
+    return TrimReport(
+        trace=trace.name,
+        output=str(output),
+        selected=selected,
+        events=events,
+        all_events=index.height,
+        output_bytes=output.stat().st_size if output.is_file() else 0,
+        file_bytes=file_bytes,
+        closure=closure,
+        replaced=rewriting.replaced() if rewriting else None,
+        has_note=bool(note) and form == "object",
+    )
+
+
+def _read_index(path: str) -> tuple[pl.DataFrame, dict[str, Any], str]:
+    index = EventIndex()
+    with raw_events(path) as raw:
+        for _, event in raw:
+            index.add(event)
+        return index.finish(), raw.metadata(), raw.form
+
+
+def _choice(trace: Trace, selected: Selected) -> Choice:
+    """Return what was selected in the file's own time."""
+    origin_ns, facts = trace.clock.origin_ns, trace.facts
+    calls = facts.api_calls.filter(pl.col("is_launch") | pl.col("is_sync"))
+    own = calls.filter("profiler_own")["start_ns"]
+    before = calls.filter(~pl.col("profiler_own"))["start_ns"].max()
+    return Choice(
+        windows=[(start + origin_ns, end + origin_ns) for start, end in selected.windows],
+        ids_name_ops=external_id_mode(facts.gpu_ops) == TRUSTED,
+        tail_sync_ns=own[0] + origin_ns if len(own) else None,
+        before_tail_ns=before + origin_ns if isinstance(before, int) else None,
+    )
+
+
+def _note(source: str | None, selected: Selected, closure: Closure, events: int) -> dict[str, Any]:
+    """Return the note; times are microseconds from the start of the recording."""
+    counts = asdict(closure)
+    kept = int(counts.pop("kept").sum())
+    return {
+        "source": source,
+        "kept": selected.words,
+        "of": selected.of,
+        "windows_us": [[start / 1000, end / 1000] for start, end in selected.windows],
+        "events": kept,
+        "all_events": events,
+        **counts,
+    }
+
+
+def _write_verbatim(raw: RawTrace, output: Path, kept: pl.Series, note: dict[str, Any]) -> None:
+    """Copy the kept events and the members byte by byte."""
+    with write_trace(output, raw.head) as document:
+        _copy(raw, kept, document, lambda text: text)
+        document.tail = _with_note(raw.tail(), note) if raw.form == "object" else b""
+
+
+def _with_note(tail: bytes, note: dict[str, Any]) -> bytes:
+    return tail_of(note).removesuffix(b"\n}\n") + tail if note else tail
+
+
+def _write_rewritten(
+    raw: RawTrace,
+    output: Path,
+    kept: pl.Series,
+    members: dict[str, Any],
+    rewriting: Rewriting,
+) -> None:
+    head = head_of(rewriting.metadata(members)) if raw.form == "object" else b"["
+    with write_trace(output, head) as document:
+        _copy(raw, kept, document, rewriting.event)
+
+
+def _copy(
+    raw: RawTrace, kept: pl.Series, document: TraceDocument, change: Callable[[bytes], bytes]
+) -> None:
+    """Write the kept events.
+
+    Raises:
+        TraceError: there are not as many events as before.
+    """
+    changed = TraceError(f"{raw.source.name}: the file changed while it was read")
+    decisions = iter(kept)
+    for text, _ in raw:
+        is_kept = next(decisions, None)
+        if is_kept is None:
+            raise changed
+        if is_kept:
+            document.write(change(text))
+    if next(decisions, None) is not None:
+        raise changed

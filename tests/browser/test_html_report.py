@@ -1,0 +1,393 @@
+"""The HTML report as people use it: mouse, keyboard, paper, a phone, without scripts."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, expect
+
+from analyze.report.formats import Rendering
+from analyze.report.html_report.writer import write_html
+from tests.browser.conftest import OpenPage, OpenReport
+from tests.report.test_html import hostile_events, report_of
+
+NAMES = ("synthetic-naive", "synthetic-sdpa-math", "synthetic-sdpa-flash")
+
+
+@pytest.fixture
+def naive(samples: Path) -> Path:
+    return samples / "synthetic-naive.json.gz"
+
+
+def canvas(page: Page) -> Locator:
+    return page.locator("canvas:visible")
+
+
+def view(page: Page) -> tuple[float, float]:
+    """Return the times that the timeline shows, in microseconds from the start of its window."""
+    figure = page.locator("figure.timeline:visible")
+    start, end = (figure.get_attribute(f"data-view-{edge}") for edge in ("start", "end"))
+    return float(str(start)), float(str(end))
+
+
+def place_of(page: Page, name: str) -> tuple[float, float]:
+    """Scroll to the timeline; return where on the page the first GPU slice of a name is drawn."""
+    canvas(page).evaluate("(drawn) => drawn.scrollIntoView({ block: 'center' })")
+    x, y = page.evaluate(
+        """(name) => {
+          const timeline = [...timelines.values()].find((each) => each.canvas.clientWidth);
+          const lane = timeline.lanes.find((each) => each.kind === "gpu");
+          const names = lane.columns.name.map((place) => timeline.data.texts[place]);
+          const i = names.findIndex((text) => text.includes(name));
+          const box = timeline.drawing.box(timeline.view, lane, i);
+          return [box.x + box.width / 2, box.y + box.height / 2];
+        }""",
+        name,
+    )
+    box = canvas(page).bounding_box()
+    assert box is not None
+    return box["x"] + x, box["y"] + y
+
+
+def details(page: Page) -> Locator:
+    return page.locator(".details:visible")
+
+
+def colours(page: Page) -> int:
+    """Return how many different colours the timeline shows."""
+    count: int = page.evaluate(
+        """() => {
+          const drawn = document.querySelector("canvas");
+          const { data } = readable(drawn).getImageData(0, 0, drawn.width, drawn.height);
+          return new Set(new Uint32Array(data.buffer)).size;
+        }""".replace("readable", READABLE)
+    )
+    return count
+
+
+READABLE = """((drawn) => {
+  const copy = document.createElement("canvas");
+  [copy.width, copy.height] = [drawn.width, drawn.height];
+  const pen = copy.getContext("2d", { willReadFrequently: true });
+  pen.drawImage(drawn, 0, 0);
+  return pen;
+})"""
+"""A script that copies a canvas; reading the drawn one would make the browser complain."""
+
+
+def column(page: Page, number: int) -> list[str]:
+    cells = page.locator(f"table.kernels tbody tr:visible > td:nth-child({number})")
+    return [cell.get_attribute("data-value") or "" for cell in cells.all()]
+
+
+def heading(page: Page, name: str) -> Locator:
+    return page.locator("table.kernels thead th").filter(has_text=re.compile(f"^{name}$"))
+
+
+def test_it_draws_the_forward(open_report: OpenReport, naive: Path) -> None:
+    page = open_report(naive)
+    expect(page).to_have_title("synthetic-naive - kinetolint")
+    expect(page.get_by_text("Device-to-device copy inside the forward").first).to_be_visible()
+    assert colours(page) > 20
+    start, end = view(page)
+    assert start == 0
+    assert end > 2000
+
+
+def test_buttons_wheel_and_dragging_move_the_view(open_report: OpenReport, naive: Path) -> None:
+    page = open_report(naive)
+    _, whole = view(page)
+    page.get_by_role("button", name="zoom in").click()
+    start, end = view(page)
+    assert end - start == pytest.approx(whole / 2)
+    page.get_by_role("button", name="pan right").click()
+    assert view(page)[0] == pytest.approx(start + whole / 8)
+    page.get_by_role("button", name="all", exact=True).click()
+    assert view(page) == (0, whole)
+
+    x, y = place_of(page, "Memcpy")
+    page.mouse.move(x, y)
+    before = page.evaluate("scrollY")
+    page.mouse.wheel(0, -200)
+    page.wait_for_function("(before) => scrollY !== before", arg=before)
+    assert view(page) == (0, whole)  # it scrolled the page
+
+    x, y = place_of(page, "Memcpy")
+    page.mouse.click(x, y)
+    page.mouse.wheel(0, -200)
+    page.wait_for_function("(whole) => [...timelines.values()][0].view.end < whole", arg=whole)
+    start, end = view(page)
+    page.mouse.down()
+    page.mouse.move(x - 100, y, steps=4)
+    page.mouse.up()
+    moved_start, moved_end = view(page)
+    assert moved_start > start
+    assert moved_end - moved_start == pytest.approx(end - start)
+
+
+def test_a_slice_says_what_it_is_when_pointed_at_and_clicked(
+    open_report: OpenReport, naive: Path
+) -> None:
+    page = open_report(naive)
+    x, y = place_of(page, "Memcpy")
+    page.mouse.move(x, y)
+    tip = page.locator(".tip:visible")
+    expect(tip).to_contain_text("memcpy Memcpy DtoD (Device -> Device)")
+    expect(tip).to_contain_text("aten::masked_fill > aten::clone > aten::copy_")
+    expect(details(page)).to_have_count(0)
+    page.mouse.click(x, y)
+    expect(details(page)).to_contain_text("queue delay")
+    expect(details(page)).to_contain_text("cudaMemcpyAsync")
+    expect(details(page)).to_contain_text("256 MiB, 725 GB/s")
+    expect(details(page)).to_contain_text("370 us")
+
+
+def test_a_finding_leads_to_its_place(open_report: OpenReport, naive: Path) -> None:
+    page = open_report(naive)
+    finding = page.locator("details.finding").filter(has_text="COPY101")
+    finding.get_by_role("button", name=re.compile("in the timeline")).click()
+    expect(details(page)).to_contain_text("Memcpy DtoD")
+    expect(canvas(page)).to_be_focused()
+    start, end = view(page)
+    assert end - start < 3000
+
+
+def test_the_keyboard_alone_is_enough(open_report: OpenReport, naive: Path) -> None:
+    page = open_report(naive)
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the findings")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.locator("#theme")).to_be_focused()
+    reached = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.tagName"))
+        if reached >= {"SUMMARY", "CANVAS"}:
+            break
+    expect(canvas(page)).to_be_focused()
+    _, whole = view(page)
+    page.keyboard.press("+")
+    start, end = view(page)
+    assert end - start == pytest.approx(whole / 2)
+    page.keyboard.press("ArrowRight")
+    assert view(page)[0] > start
+    page.keyboard.press("Home")
+    assert view(page) == (0, whole)
+    page.keyboard.press("n")
+    first = details(page).inner_text()
+    page.keyboard.press("n")
+    assert details(page).inner_text() not in ("", first)
+    page.keyboard.press("Enter")
+    start, end = view(page)
+    assert end - start < whole
+    page.keyboard.press("ArrowUp")
+    expect(details(page)).to_contain_text("call cuda")
+    page.keyboard.press("Escape")
+    expect(details(page)).to_have_count(0)
+
+    heading(page, "calls").get_by_role("button").focus()
+    page.keyboard.press("Enter")
+    expect(heading(page, "calls")).to_have_attribute("aria-sort", "descending")
+    summary = page.locator("table.kernels summary").first
+    summary.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("table.kernels td.name dl").first).to_be_visible()
+
+
+def test_kernels_sort_by_any_column(open_report: OpenReport, samples: Path) -> None:
+    page = open_report(samples / "synthetic-sdpa-math.json.gz")
+    names = column(page, 1)
+    for number, (name, first) in enumerate(
+        [("kernel", "ascending"), ("total", "descending"), ("reported", "descending")]
+    ):
+        position = {"kernel": 1, "total": 7, "reported": 10}[name]
+        heading(page, name).get_by_role("button").click()
+        expect(heading(page, name)).to_have_attribute("aria-sort", first)
+        once = column(page, position)
+        heading(page, name).get_by_role("button").click()
+        twice = column(page, position)
+        assert len(set(once)) > 2, number
+        if name == "kernel":
+            assert once == sorted(once, key=str.lower)
+            assert twice == once[::-1]
+        else:
+            numbers = [float(value) for value in once if value]
+            assert numbers == sorted(numbers, reverse=True)
+            assert [float(value) for value in twice if value] == numbers[::-1]
+            unknown = len(once) - len(numbers)
+            assert once[len(numbers) :] == twice[len(numbers) :] == [""] * unknown
+    assert sorted(column(page, 1)) == sorted(names)
+    assert page.locator("table.kernels th[aria-sort]").count() == 1
+
+
+def test_kernels_filter_by_text(open_report: OpenReport, samples: Path) -> None:
+    page = open_report(samples / "synthetic-sdpa-math.json.gz")
+    every = column(page, 1)
+    page.get_by_label("Filter by name, family, op").type("SGEMM aten::bmm")
+    shown = column(page, 1)
+    assert 0 < len(shown) < len(every)
+    assert all("sgemm" in name for name in shown)
+    expect(page.locator(".filter [role=status]")).to_contain_text(f"{len(shown)} of {len(every)}")
+    page.get_by_label("Filter by name, family, op").fill("nothing is called this")
+    assert column(page, 1) == []
+    page.get_by_label("Filter by name, family, op").fill("")
+    assert column(page, 1) == every
+
+
+def test_the_theme_follows_the_system_and_the_button(open_report: OpenReport, naive: Path) -> None:
+    page = open_report(naive, color_scheme="dark")
+
+    def background() -> str:
+        return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+    def corner() -> list[int]:
+        drawn = f"{READABLE}(document.querySelector('canvas')).getImageData(1, 1, 1, 1).data"
+        return list(page.evaluate(f"[...{drawn}]"))
+
+    dark, dark_corner = background(), corner()
+    page.get_by_role("button", name="Light theme").click()
+    assert background() == "rgb(255, 255, 255)" != dark
+    assert corner() == [255, 255, 255, 255] != dark_corner
+    page.get_by_role("button", name="Dark theme").click()
+    assert background() == dark
+
+
+def test_evidence_opens(open_report: OpenReport, naive: Path) -> None:
+    page = open_report(naive)
+    evidence = page.locator("details.finding[open] .evidence").first
+    expect(evidence).to_be_hidden()
+    page.locator("details.finding[open] details summary").first.click()
+    expect(evidence).to_be_visible()
+    expect(evidence).to_contain_text("Memcpy DtoD")
+
+
+def test_several_traces_are_tabs(open_report: OpenReport, samples: Path) -> None:
+    page = open_report([samples / f"{name}.json.gz" for name in NAMES])
+    tabs = page.get_by_role("tab")
+    assert tabs.count() == 3
+    panels = page.locator("section.trace")
+    assert [panel.is_visible() for panel in panels.all()] == [True, False, False]
+    tabs.first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(tabs.nth(1)).to_be_focused()
+    expect(tabs.nth(1)).to_have_attribute("aria-selected", "true")
+    assert [panel.is_visible() for panel in panels.all()] == [False, True, False]
+    x, y = place_of(page, "sgemm")
+    page.mouse.click(x, y)
+    expect(details(page)).to_contain_text("sgemm")
+    page.get_by_role("link", name="synthetic-sdpa-flash").click()
+    assert [panel.is_visible() for panel in panels.all()] == [False, False, True]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_passes_the_checks_of_axe(open_report: OpenReport, samples: Path, scheme: str) -> None:
+    page = open_report(
+        [samples / f"{name}.json.gz" for name in (*NAMES, "cpu-naive")], color_scheme=scheme
+    )
+    page.locator("table.kernels summary").first.click()
+    x, y = place_of(page, "Memcpy")
+    page.mouse.click(x, y)
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_400_pixels_are_enough(open_report: OpenReport, samples: Path) -> None:
+    page = open_report(
+        [samples / f"{name}.json.gz" for name in NAMES], viewport={"width": 400, "height": 800}
+    )
+    page.locator("table.kernels summary").first.click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert colours(page) > 20
+
+
+def test_without_scripts_all_but_the_drawing_is_there(
+    open_report: OpenReport, samples: Path
+) -> None:
+    page = open_report([samples / f"{name}.json.gz" for name in NAMES], java_script_enabled=False)
+    expect(page.get_by_text("The drawing needs JavaScript").first).to_be_visible()
+    assert page.locator("section.trace:visible").count() == 3
+    assert page.locator("button:visible").count() == 0
+    expect(page.get_by_text("SDPA ran on the math backend").first).to_be_visible()
+    expect(page.locator("table.kernels:visible").first).to_contain_text("masked_fill_kernel")
+
+
+def test_it_prints_everything_in_light_colours(open_report: OpenReport, samples: Path) -> None:
+    page = open_report([samples / f"{name}.json.gz" for name in NAMES], color_scheme="dark")
+    page.evaluate(
+        """() => addEventListener("beforeprint", () => {
+          const open = (selector) => [...document.querySelectorAll(selector)];
+          window.atPrint = {
+            theme: document.documentElement.dataset.theme,
+            panels: open("section.trace").filter((panel) => !panel.hidden).length,
+            folded: open("details.finding:not([open])").length,
+          };
+        })"""
+    )
+    before = page.locator("details.finding[open]:visible").count()
+    assert page.pdf().startswith(b"%PDF")
+    assert page.evaluate("atPrint") == {"theme": "light", "panels": 3, "folded": 0}
+    assert page.evaluate("document.documentElement.dataset.theme ?? null") is None
+    assert page.locator("section.trace:visible").count() == 1
+    assert page.locator("details.finding[open]:visible").count() == before
+
+
+def test_hostile_names_do_nothing(open_report: OpenReport, tmp_path: Path) -> None:
+    path = tmp_path / "hostile.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": hostile_events()}))
+    page = open_report(path)
+    canvas(page).focus()
+    page.keyboard.press("n")
+    for _ in range(12):
+        page.keyboard.press("n")
+    for _ in range(4):
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("p")
+    page.mouse.move(*place_of(page, "onerror"))
+    expect(page.locator(".tip")).to_contain_text("<img src=x onerror=alert(2)>")
+    page.mouse.click(*place_of(page, "onerror"))
+    expect(details(page)).to_contain_text("<img src=x onerror=alert(2)>")
+    page.get_by_label("Filter by name, family, op").fill("<img")
+    assert len(column(page, 1)) == 1
+    assert page.locator("img, iframe, object, embed").count() == 0
+    assert page.locator("script:not([type])").count() == 5
+
+
+def test_what_is_injected_does_not_run(open_page: OpenPage, naive: Path, tmp_path: Path) -> None:
+    text = write_html([report_of(naive)], Rendering())
+    injected = (
+        '<script>window.ran = "script"</script><p id="in" style="color: red">in</p>'
+        '<svg onload="window.ran = \'handler\'"></svg><a id="link" href="javascript:ran=1">x</a>'
+        "<style>#in { color: red }</style>"
+    )
+    path = tmp_path / "injected.html"
+    path.write_text(text.replace("</footer>", f"</footer>{injected}"))
+    watched = open_page(path, may_complain=True)
+    page = watched.page
+    page.locator("#link").click()
+    assert page.evaluate("window.ran ?? null") is None
+    assert (
+        page.evaluate("getComputedStyle(document.querySelector('#in')).color") != "rgb(255, 0, 0)"
+    )
+    refused = [words for words in watched.console if "Content Security Policy" in words]
+    assert len(refused) >= 4
+    blocked: Any = page.evaluate(
+        """() => {
+          try { document.body.innerHTML += "x"; } catch (error) { return error.name; }
+          return null;
+        }"""
+    )
+    assert blocked == "TypeError"
+    assert colours(page) > 20
+
+
+def test_a_real_trace(open_report: OpenReport, real_traces: Path) -> None:
+    (path,) = (real_traces / "kin-r50-w0-v19").glob("*.json*")
+    page = open_report(path)
+    expect(page.get_by_text("Short neighbours are drawn as one")).to_be_visible()
+    page.get_by_role("button", name="GPU work").click()
+    page.get_by_role("button", name="next").click()
+    expect(details(page)).to_contain_text("duration")
+    assert colours(page) > 50

@@ -1,0 +1,189 @@
+"""``analyze trim`` as a user runs it."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import RunAnalyze
+
+NAIVE = "synthetic-naive.json.gz"
+
+
+def test_a_step_is_written_and_what_was_kept_is_said(
+    samples: Path, run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    output = tmp_path / "small.json.gz"
+    done = run_analyze("trim", samples / NAIVE, "--steps", "3", "-o", output)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "kept      step 3 of steps 2 to 4" in done.stderr
+    assert "6 of 18 GPU ops, each with its launch" in done.stderr
+    assert output.read_bytes().startswith(b"\x1f\x8b")
+    note = json.loads(gzip.decompress(output.read_bytes()))["kinetolint_trim"]
+    assert (note["source"], note["kept"], note["gpu_ops"]) == (NAIVE, "step 3", 6)
+    report = json.loads(run_analyze(output, "--format", "json").stdout)
+    assert report["unit"]["count"] == 1
+    assert report["coverage"]["linked_share"] == 1
+    assert {f["code"]: f["severity"] for f in report["findings"]}["COPY101"] == "error"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "forwards"),
+    [
+        (["--forwards", "0-1"], 2),
+        (["--forwards", "0,2"], 2),
+        (["--around", "copy101"], 1),
+        (["--around", "1", "--places", "3"], 3),
+        (["--around", "ATTN103"], 1),
+    ],
+)
+def test_forwards_and_findings_are_found(
+    arguments: list[str], forwards: int, samples: Path, run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    output = tmp_path / "small.json"
+    done = run_analyze("trim", samples / NAIVE, *arguments, "-o", output)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(run_analyze(output, "--format", "json").stdout)
+    assert report["unit"] == {"name": "attn_fwd", "count": forwards}
+    assert "COPY101" in {finding["code"] for finding in report["findings"]}
+
+
+def test_a_finding_is_found_by_its_fingerprint_with_context(
+    samples: Path, run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    output = tmp_path / "small.json"
+    report = json.loads(run_analyze(samples / NAIVE, "--format", "json").stdout)
+    copy = next(f for f in report["findings"] if f["code"] == "COPY101")
+    done = run_analyze(
+        *("trim", samples / NAIVE, "--around", copy["fingerprint"][:8]),
+        *("--context", "0.01", "-o", output),
+    )
+    assert "around 1 of 3 places of COPY101, 10 us before and after" in done.stderr
+    names = {event["name"] for event in json.loads(output.read_text())["traceEvents"]}
+    assert {"aten::masked_fill", "cudaMemcpyAsync", "Memcpy DtoD (Device -> Device)"} <= names
+    assert "aten::matmul" not in names
+
+
+def test_a_time_is_kept(samples: Path, run_analyze: RunAnalyze, tmp_path: Path) -> None:
+    output = tmp_path / "small.json"
+    done = run_analyze("trim", samples / NAIVE, "--between", "0us - 1ms", "-o", output)
+    assert "0 us to 1 ms from the trace start" in done.stderr
+    steps = {e["name"] for e in json.loads(output.read_text())["traceEvents"]}
+    assert "ProfilerStep#2" in steps
+    assert "ProfilerStep#4" not in steps
+
+
+def test_without_a_window_names_are_replaced_and_everything_kept(
+    samples: Path, run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    output = tmp_path / "shown.json.gz"
+    done = run_analyze("trim", samples / "cpu-decode-cat.json.gz", "--anonymise", "-o", output)
+    assert "kept      everything" in done.stderr
+    assert "1 annotation" in done.stderr
+    text = gzip.decompress(output.read_bytes())
+    assert b'"decode"' not in text
+    assert b"annotation_1" in text
+    kept = tmp_path / "kept.json"
+    run_analyze(
+        *("trim", samples / "cpu-decode-cat.json.gz", "--anonymise", "--keep", "decode"),
+        *("-o", kept),
+    )
+    assert '"decode"' in kept.read_text()
+
+
+def test_standard_input_is_read_and_not_called_a_file(
+    samples: Path, run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    output = tmp_path / "small.json"
+    data = (samples / NAIVE).read_bytes()
+    done = run_analyze("trim", "-", "--steps", "2", "-o", output, stdin=data)
+    assert done.returncode == 0
+    assert json.loads(output.read_text())["kinetolint_trim"]["source"] == "<stdin>"
+    broken = run_analyze("trim", "-", "--steps", "2", "-o", output, stdin=b"")
+    assert broken.returncode == 3
+    assert broken.stderr.startswith("analyze: <stdin>: the file is empty")
+
+
+def test_a_damaged_file_gives_its_intact_events(
+    samples: Path, run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    cut, output = tmp_path / "cut.json", tmp_path / "small.json"
+    text = gzip.decompress((samples / NAIVE).read_bytes())
+    cut.write_bytes(text[: len(text) * 2 // 3])
+    done = run_analyze("trim", cut, "--forwards", "0", "-o", output)
+    assert done.returncode == 0
+    assert "the file is cut short" in done.stderr
+    assert len(json.loads(output.read_text())["traceEvents"]) > 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ([], 2, "say what to keep: --steps, --forwards, --between or --around; or --anonymise"),
+        (["--steps", "9"], 2, "there is no step 9; the trace has steps 2 to 4"),
+        (["--steps", "2-9"], 2, "there is no step 9"),
+        (["--steps", "4-2"], 2, "4-2 ends before it begins"),
+        (["--steps", "[red]\x1b[2J"], 2, "'[red]\\x1b[2J' is not like 3, 2-4 or 2,4"),
+        (["--forwards", "3"], 2, "there is no forward 3; the trace has forwards 0 to 2"),
+        (["--between", "3ms-1ms"], 2, "ends before it begins"),
+        (["--between", "3-1"], 2, "is not like 10ms-20ms"),
+        (["--steps", "2", "--forwards", "0"], 2, "--steps and --forwards: choose one of them"),
+        (["--around", "NOPE999"], 2, "no such finding; the trace has COPY101, ATTN103, OCC102"),
+        (["--around", "99"], 2, "no such finding"),
+        (["--steps", "2", "--context", "1"], 2, "--context needs --around"),
+        (["--steps", "2", "--keep", "x"], 2, "--keep needs --anonymise"),
+        (["--steps", "2", "--forward", "nope"], 2, "no annotation of that name"),
+    ],
+)
+def test_what_is_wrong_is_one_line(
+    arguments: list[str],
+    code: int,
+    message: str,
+    samples: Path,
+    run_analyze: RunAnalyze,
+    tmp_path: Path,
+) -> None:
+    output = tmp_path / "small.json"
+    done = run_analyze("trim", samples / NAIVE, *arguments, "-o", output)
+    assert done.returncode == code
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not output.exists()
+
+
+def test_the_trace_is_never_overwritten(run_analyze: RunAnalyze, tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text('{"schemaVersion": 1, "traceEvents": []}')
+    before = path.read_bytes()
+    done = run_analyze("trim", path, "--anonymise", "-o", path)
+    assert done.returncode != 0
+    assert "would overwrite it" in done.stderr
+    assert path.read_bytes() == before
+
+
+def test_unwritable_outputs_and_absent_inputs(
+    samples: Path, run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    nowhere = tmp_path / "no" / "small.json"
+    done = run_analyze("trim", samples / NAIVE, "--steps", "2", "-o", nowhere)
+    assert done.returncode == 2
+    assert "cannot be written" in done.stderr
+    absent = run_analyze("trim", tmp_path / "no.json", "--steps", "2", "-o", tmp_path / "x.json")
+    assert absent.returncode == 3
+    several = run_analyze("trim", samples, "--steps", "2", "-o", tmp_path / "x.json")
+    assert several.returncode == 2
+    assert "name one of them" in several.stderr
+
+
+def test_names_of_a_trace_do_not_reach_the_terminal_raw(
+    run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    path = tmp_path / "evil \x1b[2J.json"
+    event = {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [event]}))
+    output = tmp_path / "[bold]\x1b[2J.json"
+    done = run_analyze("trim", path, "--between", "0us-1us", "-o", output)
+    assert done.returncode == 0
+    assert "\x1b" not in done.stderr
+    assert "[bold]" in done.stderr

@@ -1,0 +1,149 @@
+"""The format ``github``, read back as a runner of GitHub Actions reads the lines of a log."""
+
+import dataclasses
+import re
+
+import pytest
+
+from analyze.engine.result import Finding
+from analyze.report.formats import Rendering
+from analyze.report.github import MOST_OF_A_LEVEL, write_github
+from analyze.report.source_line import SourceLine, source_line
+from tests.report.report_factory import HOSTILE, finding, hostile_report, report_of, sample_report
+
+Command = tuple[str, dict[str, str], str]
+
+
+def read_command(line: str) -> Command | None:
+    """Read a line as the runner does: blanks off, ``::name key=value,...::message``, unescaped.
+
+    A line may also hold the older form, ``##[name ...]message``, anywhere; none of ours may.
+    """
+    line = line.lstrip()
+    if not line.startswith("::"):
+        assert "##[" not in line
+        return None
+    head, message = line[2:].split("::", 1)
+    name, _, written = head.partition(" ")
+    pairs = (pair.split("=", 1) for pair in written.split(",") if pair)
+    properties = {key: unescaped(value, ",:") for key, value in pairs}
+    return name, properties, unescaped(message, "")
+
+
+def unescaped(text: str, further: str) -> str:
+    codes = {"%0D": "\r", "%0A": "\n", **{f"%{ord(char):02X}": char for char in further}}
+    for code, char in codes.items():
+        text = text.replace(code, char)
+    return text.replace("%25", "%")
+
+
+def commands(text: str) -> list[Command]:
+    lines = re.split(r"\r\n|\r|\n", text)
+    return [command for line in lines if (command := read_command(line)) is not None]
+
+
+def with_level(level: str, count: int) -> list[Finding]:
+    return [
+        finding(number=f"{level}{n}", severity=level, savings_us=float(n), code=f"MINE{n:03}")
+        for n in range(count)
+    ]
+
+
+def test_findings_become_annotations() -> None:
+    made = commands(write_github([sample_report()], Rendering()))
+    assert [(name, properties["title"]) for name, properties, _ in made] == [
+        ("error", "COPY101 hidden-memcpy"),
+        ("warning", "ATTN103 unfused-attention"),
+    ]
+    message = made[0][2]
+    assert message.startswith("sample_traces/synthetic-naive.json.gz: 1 DtoD copy per forward")
+    assert "16 % of GPU busy time" in message
+    assert "\nsaves: at most 365 us per forward" in message
+
+
+def test_benign_ones_and_consequences_are_not_annotated() -> None:
+    made = commands(write_github([sample_report("synthetic-sdpa-math")], Rendering()))
+    assert [properties["title"].split()[0] for _, properties, _ in made] == ["ATTN101"]
+    assert "explains: PREC101, ATTN102" in made[0][2]
+    assert commands(write_github([sample_report("synthetic-sdpa-flash")], Rendering())) == []
+
+
+def test_what_a_baseline_knows_is_not_annotated() -> None:
+    known = finding(number=1, baseline="known")
+    worse = finding(number=2, baseline="worse", baseline_changes=("copies 1 -> 2",), code="MINE002")
+    made = commands(write_github([report_of(known, worse)], Rendering()))
+    assert [properties["title"].split()[0] for _, properties, _ in made] == ["MINE002"]
+    assert "copies 1 -> 2" in made[0][2]
+
+
+def test_no_more_of_a_level_than_github_keeps() -> None:
+    of_each = [*with_level("error", 30), *with_level("warning", 12), *with_level("info", 11)]
+    first, second = report_of(*of_each[::2]), report_of(*of_each[1::2])
+    made = commands(write_github([first, second], Rendering()))
+    names = [name for name, _, _ in made]
+    assert {name: names.count(name) for name in names} == {
+        "error": MOST_OF_A_LEVEL, "warning": MOST_OF_A_LEVEL, "notice": MOST_OF_A_LEVEL,
+    }  # fmt: skip
+    assert made[0][1]["title"].startswith("MINE029")  # the one with the most savings
+    assert made[-1][0] == "notice"
+    assert made[-1][2].startswith("and 24 more findings: ")
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_no_text_begins_a_command(text: str) -> None:
+    report = hostile_report(text)
+    printed = write_github([report, report], Rendering())
+    made = commands(printed)
+    assert [name for name, _, _ in made] == ["error", "error"]
+    assert all(set(properties) <= {"title", "file", "line"} for _, properties, _ in made)
+    assert printed.count("\n") == len(made) + 2
+    printed.encode()
+
+
+def test_escapes_are_undone_to_the_same_text() -> None:
+    says = "100 %, %0A is no newline: a,b::c"
+    report = report_of(finding(message=says, guess=says, fix=None, source="a,b%3A:c.py:3"))
+    ((_, properties, message),) = commands(write_github([report], Rendering()))
+    assert message.splitlines()[0].endswith(f": {says}")
+    assert message.splitlines()[1] == f"expected: {says}"
+    assert (properties["file"], properties["line"]) == ("a,b%3A:c.py", "3")
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("model/attention.py:12", SourceLine("model/attention.py", 12)),
+        ("model/attention.py(12): forward", SourceLine("model/attention.py", 12)),
+        ("./a/../model.py:7", SourceLine("model.py", 7)),
+        ("/ci/checkout/model.py:7", SourceLine("model.py", 7)),
+        ("/ci/checkout/../other/model.py:7", None),
+        ("/elsewhere/torch/nn.py:7", None),
+        ("../model.py:7", None),
+        ("C:\\model.py:7", None),
+        ("<frozen runpy>:7", None),
+        ("model.py:0", None),
+        ("model.py", None),
+        ("model.py:-1", None),
+        (":7", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_lines_of_the_project_alone(source: str | None, expected: SourceLine | None) -> None:
+    assert source_line(source, "/ci/checkout") == expected
+
+
+def test_without_a_workspace_absolute_paths_name_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = report_of(finding(source="/ci/checkout/model.py:7"))
+    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+    ((_, properties, _),) = commands(write_github([report], Rendering()))
+    assert "file" not in properties
+    monkeypatch.setenv("GITHUB_WORKSPACE", "/ci/checkout")
+    ((_, properties, _),) = commands(write_github([report], Rendering()))
+    assert (properties["file"], properties["line"]) == ("model.py", "7")
+
+
+def test_a_trace_of_that_name_begins_no_command_in_the_tally() -> None:
+    for name in ("::add-mask::x", "##[add-mask]x", "x\n::add-mask::x"):
+        report = dataclasses.replace(report_of(), trace=name)
+        assert commands(write_github([report], Rendering())) == []

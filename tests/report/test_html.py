@@ -1,0 +1,304 @@
+"""The HTML report: valid, self-contained, harmless whatever the names, whole without scripts."""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import html5lib
+import pytest
+
+from analyze.cli.check import load_and_check
+from analyze.engine.loading import load_rules
+from analyze.engine.result import TraceReport
+from analyze.report.formats import Rendering
+from analyze.report.html_report.groups import GROUPS, group_of
+from analyze.report.html_report.timeline import script_json
+from analyze.report.html_report.writer import write_html
+from analyze.report.views import with_views
+from analyze.tables.catalogue import FAMILIES
+from analyze.trace.capture_json import CaptureEntry
+from tests.conftest import RunAnalyze
+from tests.report.test_views import many
+from tests.tables.test_attribution import Event, kernel, launch, mark, op
+
+HOSTILE = (
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(2)>",
+    "\"><svg onload='alert(3)'>",
+    "{{ 7 * 7 }}{% raw %}",
+    "]]><!--",
+    "\u202egnp.exe\u2066",
+    "\x00\x1b[31mred\x07",
+    "\u2028line\u2029",
+    "&lt;b&gt; &amp; 100%",
+    "name " * 2000,
+)
+SAMPLES = (
+    "synthetic-naive",
+    "synthetic-sdpa-math",
+    "synthetic-sdpa-cudnn",
+    "cpu-sdpa-math",
+    "cpu-decode-cat",
+)
+
+MakeReport = Callable[[list[Event]], TraceReport]
+
+
+def report_of(path: Path) -> TraceReport:
+    trace, report = load_and_check(str(path), None, load_rules(tests=False))
+    return with_views(report, trace)
+
+
+@pytest.fixture
+def make_report(tmp_path: Path) -> MakeReport:
+    def make(events: list[Event]) -> TraceReport:
+        path = tmp_path / "made.json"
+        path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+        return report_of(path)
+
+    return make
+
+
+def parsed(text: str) -> Element:
+    """Parse as a browser does, but refuse what a browser would have to mend."""
+    tree: Element = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(text)
+    return tree
+
+
+def text_of(element: Element) -> str:
+    """Return what a reader without scripts sees, in one line."""
+    if element.tag in ("script", "style"):
+        return element.tail or ""
+    inside = "".join(map(text_of, element))
+    return f"{element.text or ''}{inside}{element.tail or ''}"
+
+
+def data_of(page: Element) -> list[Any]:
+    return [
+        json.loads(script.text or "")
+        for script in page.iter("script")
+        if script.get("type") == "application/json"
+    ]
+
+
+def hostile_events() -> list[Event]:
+    events: list[Event] = [mark("attn_fwd", 0, 1000)]
+    for number, name in enumerate(HOSTILE):
+        at = number * 50
+        events += [
+            op(name, at, 30), launch(number + 1, at + 5, name=f"cudaLaunchKernel{name}"),
+            kernel(number + 1, at + 10, 20, name),
+        ]  # fmt: skip
+    lane = {**op("op", 900, 10), "tid": HOSTILE[0] + HOSTILE[5] + HOSTILE[9]}
+    copy = kernel(90, 700, 200, "Memcpy DtoD (Device -> Device)", bytes=1 << 28)
+    return [*events, lane, op(HOSTILE[0], 600, 50), launch(90, 610), {**copy, "cat": "gpu_memcpy"}]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_page_is_valid_html(name: str, samples: Path) -> None:
+    page = parsed(write_html([report_of(samples / f"{name}.json.gz")], Rendering()))
+    ids = [element.get("id") for element in page.iter() if element.get("id")]
+    assert len(ids) == len(set(ids))
+    headings = [element.tag for element in page.iter() if element.tag in ("h1", "h2", "h3")]
+    assert headings[0] == "h1"
+
+
+def test_nothing_is_loaded_and_only_its_own_scripts_may_run(samples: Path) -> None:
+    reports = [report_of(samples / f"{name}.json.gz") for name in SAMPLES[:2]]
+    page = parsed(write_html(reports, Rendering()))
+    policies = [e.get("content") for e in page.iter("meta") if e.get("http-equiv")]
+    assert len(policies) == 1
+    policy = str(policies[0])
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    inline = [*page.iter("style"), *(s for s in page.iter("script") if not s.get("type"))]
+    allowed = {
+        f"'sha256-{base64.b64encode(hashlib.sha256((e.text or '').encode()).digest()).decode()}'"
+        for e in inline
+    }
+    assert set(re.findall(r"'sha256-[^']*'", policy)) == allowed
+    for element in page.iter():
+        for attribute, value in element.attrib.items():
+            assert attribute not in ("style", "src", "srcset", "action", "formaction")
+            assert not attribute.startswith("on")
+            assert attribute not in ("href", "xlink:href") or value.startswith("#")
+
+
+def test_hostile_names_stay_text(make_report: MakeReport) -> None:
+    text = write_html([make_report(hostile_events())], Rendering())
+    plain = write_html([make_report([*many(10), mark("attn_fwd", 900, 10)])], Rendering())
+    page = parsed(text)
+
+    def scripts(tree: Element) -> int:
+        return len(list(tree.iter("script")))
+
+    assert scripts(page) == scripts(parsed(plain))
+    assert not list(page.iter("img"))
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\u202a-\u202e\u2066-\u2069]", text)
+    seen = text_of(page)
+    assert "<img src=x onerror=alert(2)>" in seen
+    assert "{{ 7 * 7 }}{% raw %}" in seen
+    assert "&lt;b&gt; &amp; 100%" in seen
+    assert r"\x202egnp.exe" in seen
+    (data,) = data_of(page)
+    assert "</script><script>alert(1)</script>" in data["texts"]
+    assert max(map(len, data["texts"])) < 1000
+    assert len(text) < 400_000
+
+
+def test_a_hostile_file_name_and_a_hostile_result_stay_text(samples: Path) -> None:
+    report = report_of(samples / "synthetic-naive.json.gz")
+    assert report.views is not None
+    kernels = {**report.views["kernels"]}
+    kernels["rows"] = [{**kernels["rows"][0], "limiter": "<script>", "family": "<i>"}]
+    changed = {**vars(report), "trace": "<b>/\x1b]0;<u>.json"}
+    changed["views"] = {**report.views, "kernels": kernels}
+    page = parsed(write_html([TraceReport(**changed)], Rendering()))
+    assert not [*page.iter("b"), *page.iter("u"), *page.iter("i")]
+    assert r"<b>/\x1b]0;<u>.json" in text_of(page)
+
+
+def test_what_could_end_a_script_element_is_spelt_out() -> None:
+    text = "</script><!--&\u2028\u2029\"'\\ü"
+    written = str(script_json({"text": text}))
+    assert not re.search("[<>&\u2028\u2029]", written)
+    assert json.loads(written) == {"text": text}
+
+
+def test_without_scripts_findings_and_tables_are_there(samples: Path) -> None:
+    report = report_of(samples / "synthetic-naive.json.gz")
+    seen = text_of(parsed(write_html([report], Rendering())))
+    for finding in report.findings:
+        assert finding.code in seen
+        assert finding.title in seen
+        assert finding.message in seen
+        assert finding.guess in seen
+    for words in (
+        "at most 365 us per forward",
+        "softmax_warp_forward",
+        "aten::masked_fill > aten::clone > aten::copy_",
+        "0 only because 72 KiB of shared memory exceed 48 KiB",
+        "NVIDIA A100-SXM4-80GB",
+        "100 % linked to a launch",
+        "SYNTHETIC",
+        "Forward 1 of 3, 2.39 ms: the median by GPU busy time",
+    ):
+        assert words in seen
+
+
+def test_of_a_cpu_only_trace_it_says_that_there_is_no_gpu_work(samples: Path) -> None:
+    seen = text_of(parsed(write_html([report_of(samples / "cpu-naive.json.gz")], Rendering())))
+    assert "No GPU work was recorded" in seen
+    assert "Timeline of one" in seen
+    assert "Occupancy, reported" not in seen
+
+
+def test_a_result_stored_without_views_still_makes_a_page(samples: Path) -> None:
+    _, report = load_and_check(
+        str(samples / "synthetic-naive.json.gz"), None, load_rules(tests=False)
+    )
+    page = parsed(write_html([report], Rendering()))
+    assert "stored without them" in text_of(page)
+    assert data_of(page) == []
+
+
+def test_several_traces_are_compared_first(samples: Path) -> None:
+    names = ["synthetic-naive", "synthetic-sdpa-math", "synthetic-sdpa-flash"]
+    page = parsed(
+        write_html([report_of(samples / f"{name}.json.gz") for name in names], Rendering())
+    )
+    table = next(page.iter("table"))
+    rows = [[text_of(cell).strip() for cell in row] for row in table.iter("tr")]
+    assert [row[0] for row in rows] == ["trace", *names]
+    relative = rows[0].index("relative")
+    assert [row[relative] for row in rows[1:]] == ["15.9x", "49.4x", "1x"]
+    assert len(data_of(page)) == 3
+
+
+def test_the_timeline_data_names_findings_in_its_window(samples: Path) -> None:
+    page = parsed(write_html([report_of(samples / "synthetic-naive.json.gz")], Rendering()))
+    (data,) = data_of(page)
+    copies = next(found for found in data["findings"] if found["code"] == "COPY101")
+    slices = data["streams"][0]["slices"]
+    starts = [
+        start
+        for start, kind, own in zip(slices["start_us"], slices["kind"], slices["own"], strict=True)
+        if kind == "memcpy" and own
+    ]
+    assert [place[0] for place in copies["places"]] == pytest.approx(starts)
+
+
+def test_every_family_is_drawn_as_what_it_is() -> None:
+    unknown = len(GROUPS) - 1
+    assert [family for family in FAMILIES if group_of("kernel", family) == unknown] == []
+    assert group_of("kernel", None) == unknown
+    assert GROUPS[group_of("memcpy", None)].key == GROUPS[group_of("memset", None)].key == "copy"
+    letters = [group.letter for group in GROUPS]
+    assert len(letters) == len(set(letters))
+
+
+def test_a_trace_of_100_000_kernels_is_under_3_mb(make_report: MakeReport) -> None:
+    text = write_html([make_report(many(100_000, names=1000))], Rendering())
+    assert len(text.encode()) < 3_000_000
+    seen = text_of(parsed(text))
+    assert "100,000 GPU ops as" in seen
+    assert "100,000 kernels of 1,000 names" in seen
+    assert "500 other names" in seen
+
+
+def test_the_command_writes_it_and_writes_it_again_from_the_result(
+    run_analyze: RunAnalyze, samples: Path, tmp_path: Path
+) -> None:
+    trace = samples / "synthetic-naive.json.gz"
+    html, result, again = (tmp_path / name for name in ("a.html", "result.json", "b.htm"))
+    done = run_analyze(trace, "-o", html, "--also", result)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+    assert html.read_text().startswith("<!doctype html>")
+    done = run_analyze("--from", result, "-o", again)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert again.read_text() == html.read_text()
+
+
+def test_a_result_with_other_views_is_one_line_not_a_traceback(
+    run_analyze: RunAnalyze, samples: Path, tmp_path: Path
+) -> None:
+    result, html = tmp_path / "result.json", tmp_path / "a.html"
+    run_analyze(samples / "synthetic-naive.json.gz", "-o", result)
+    stored = json.loads(result.read_text())
+    stored["views"]["timeline"]["streams"] = "<script>"
+    result.write_text(json.dumps(stored))
+    done = run_analyze("--from", result, "-o", html)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "analyze the trace again" in done.stderr
+    assert not html.exists()
+
+
+def test_guesses_that_did_not_hold_come_first(
+    run_analyze: RunAnalyze, samples: Path, tmp_path: Path
+) -> None:
+    guesses, html = tmp_path / "guess.yaml", tmp_path / "a.html"
+    guesses.write_text("version: 1\ngpu_ops: 5\ncopies: none\n")
+    run_analyze(samples / "synthetic-naive.json.gz", "--expect", guesses, "-o", html)
+    seen = text_of(parsed(html.read_text()))
+    assert seen.index("Not as guessed") < seen.index("GUESS001") < seen.index("COPY101 ")
+
+
+def test_captures_without_a_trace_are_named(samples: Path) -> None:
+    entry = CaptureEntry("<b>flex", "skipped", "needs a GPU", (), {})
+    report = report_of(samples / "synthetic-naive.json.gz")
+    page = parsed(write_html([report], Rendering(absent=(entry,))))
+    assert "<b>flex: skipped: needs a GPU" in text_of(page)
+
+
+def test_pages_of_real_traces_are_valid(real_traces: Path) -> None:
+    for name in ("tl-h100-bert", "tl-vllm-dec", "hta-amd-mi250", "gen-names", "tl-mi210-gpuonly"):
+        (path,) = (real_traces / name).glob("*.json*")
+        text = write_html([report_of(path)], Rendering())
+        parsed(text)
+        assert len(text) < 1_000_000

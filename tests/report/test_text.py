@@ -1,0 +1,192 @@
+"""The text report: about a screen, honest about what it leaves out, and safe to print."""
+
+import dataclasses
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from analyze.cli.check import load_and_check
+from analyze.engine.loading import load_rules
+from analyze.engine.result import Finding, TraceReport
+from analyze.report import console
+from analyze.report.console import DEFAULT_WIDTH
+from analyze.report.formats import Rendering
+from analyze.report.next_command import next_command
+from analyze.report.text import MOST_REPORTS, SCREEN_LINES, render_report, write_text
+from analyze.report.verdict import order_of, verdict
+from tests.report.report_factory import HOSTILE, finding, hostile_report, report_of, sample_report
+
+UNSAFE = re.compile(
+    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+REAL = (
+    "switch-a100", "tl-h100-bert", "tl-h100-owl", "hta-ns", "tl-mi300-qwen", "tl-vllm-dec",
+    "swin-a4000", "gen-cpu-train", "kin-r50-w0-v181",
+)  # fmt: skip
+
+
+@cache
+def real_report(folder: Path) -> TraceReport:
+    (path,) = (path for path in folder.iterdir() if ".json" in path.name)
+    return load_and_check(str(path), None, load_rules(tests=False))[1]
+
+
+def many_findings(count: int) -> list[Finding]:
+    return [
+        finding(number=number, code=f"MINE{number:03}", savings_us=1000.0 - number)
+        for number in range(count)
+    ]
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_real_trace_takes_a_screen(name: str, real_traces: Path) -> None:
+    report = real_report(real_traces / name)
+    text = render_report(report)
+    assert text.count("\n") <= SCREEN_LINES
+    found = [f for f in report.findings if f.explained_by is None]
+    for code in {f.code for f in found}:
+        assert code in text
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_verbose_says_all_of_it(name: str, real_traces: Path) -> None:
+    report = real_report(real_traces / name)
+    words = "".join(render_report(report, verbose=True).split())
+    for said in (f for f in report.findings if f.explained_by is None):
+        assert "".join(said.message.split()) in words
+        assert words.count("evidence") >= len(said.evidence)
+    for rule in report.not_applicable:
+        assert "".join(rule.reason.split()) in words
+
+
+def test_as_many_in_full_as_fit_the_others_in_a_line() -> None:
+    report = report_of(*many_findings(10))
+    text = render_report(report)
+    in_full, others = (
+        text.count("  expected  "),
+        re.findall(r"^✗ error  MINE\d+ \S+  ", text, re.MULTILINE),
+    )
+    assert 1 <= in_full < 10
+    assert len(others) == 10
+    assert text.count("\n") <= SCREEN_LINES
+
+
+def test_what_is_left_out_is_counted() -> None:
+    text = render_report(report_of(*many_findings(500)))
+    told = set(re.findall(r"^✗ error  (MINE\d+)", text, re.MULTILINE))
+    assert f"\nand {500 - len(told)} more rules\n" in text
+    assert "500 findings: 500 errors" in text
+    assert text.count("\n") <= SCREEN_LINES
+
+
+def test_findings_of_one_rule_share_a_line() -> None:
+    alike = [finding(number=n, state="benign", because="by design") for n in range(7)]
+    text = render_report(report_of(finding(number=9), *alike))
+    assert text.count("by design") == 1
+    assert "benign  COPY101 hidden-memcpy x7  by design\n" in text
+
+
+def test_savings_are_named_with_their_base_and_not_added_up() -> None:
+    on_host = finding(
+        number=1, code="HOST001", savings_us=623e3, savings_of="cpu", savings_share=0.8
+    )
+    on_gpu = finding(
+        number=2, code="GPU001", savings_us=69.5e3, savings_of="gpu", savings_share=0.84
+    )
+    words = verdict(report_of(on_host, on_gpu))
+    assert "2 findings: 2 errors" in words
+    assert "HOST001, at most 623 ms per forward, 80 % of its CPU time" in words
+    assert "GPU001, at most 69.5 ms per forward, 84 % of its GPU busy time" in words
+    assert "Savings overlap: do not add them up" in words
+    assert "692" not in words
+    assert "overlap" not in verdict(report_of(on_gpu))
+
+
+def test_unknown_savings_are_said_to_be_unknown() -> None:
+    words = verdict(report_of(finding(savings_us=None)))
+    assert "what it costs is unknown" in words
+
+
+def test_occupancy_counts_little_while_the_gpu_waits() -> None:
+    waiting = finding(number=1, code="IDLE101", category="idle", savings_us=5.0, savings_of="cpu")
+    grid = finding(number=2, code="OCC103", category="occupancy", savings_us=90.0, savings_of="gpu")
+    report = report_of(grid, waiting)
+    assert [f.code for f in order_of(report).problems] == ["IDLE101"]
+    text = render_report(report)
+    assert text.index("IDLE101 hidden-memcpy") < text.index("Of little weight while IDLE101 holds:")
+    assert text.index("Of little weight") < text.index("OCC103 hidden-memcpy")
+    assert "Most to save: IDLE101" in verdict(report)
+    mild = report_of(grid, dataclasses.replace(waiting, severity="warning"))
+    assert "Of little weight" not in render_report(mild)
+    assert "OCC103" in verdict(mild)
+
+
+def test_consequences_take_a_line_below_their_cause() -> None:
+    report = sample_report("synthetic-sdpa-math")
+    text = render_report(report)
+    assert len(re.findall(r"^  explains  PREC101 .*…$", text, re.MULTILINE)) == 2
+    assert "4 findings: 3 errors, 1 warning, 3 explained by ATTN101" in text
+
+
+def test_a_benign_look_alike_says_why_in_a_line() -> None:
+    text = render_report(sample_report("synthetic-naive"))
+    (line,) = re.findall(r"^i benign  OCC102 .*$", text, re.MULTILINE)
+    assert "48 KiB" in line or "default limit" in line
+    assert cell_len(line) <= DEFAULT_WIDTH
+
+
+def test_what_cannot_be_answered_is_grouped() -> None:
+    text = render_report(sample_report("cpu-sdpa-math"))
+    assert "not applicable  14 rules: no GPU work was recorded" in text
+    assert re.search(r"not applicable  TRACE102, TRACE104$", text, re.MULTILINE)
+
+
+def test_the_next_command_can_be_copied() -> None:
+    report = dataclasses.replace(
+        sample_report("synthetic-sdpa-math"), trace="my traces/" + "x" * 90
+    )
+    (line,) = (line for line in render_report(report).splitlines() if line.startswith("  next"))
+    assert f"analyze calls 'my traces/{'x' * 90}'" in line
+    assert next_command(dataclasses.replace(report, trace="<stdin>")) is None
+    assert next_command(sample_report("synthetic-sdpa-flash")) is None
+
+
+def test_many_traces_get_their_verdicts_and_one_table() -> None:
+    names = ("synthetic-naive", "synthetic-sdpa-math", "synthetic-sdpa-flash", "cpu-naive")
+    reports = [sample_report(name) for name in names]
+    assert len(reports) > MOST_REPORTS
+    text = write_text(reports, Rendering())
+    assert text.count("verdict") == 4
+    assert "expected" not in text
+    assert "Traces side by side" in text
+    assert text.splitlines()[-1].startswith("4 traces: 7 findings, ")
+    assert text.count("\n") < SCREEN_LINES
+    in_full = write_text(reports, Rendering(verbose=True))
+    assert in_full.count("expected") >= 4
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize("verbose", [False, True], ids=["brief", "verbose"])
+def test_nothing_that_a_trace_says_leaves_its_place(text: str, verbose: bool) -> None:
+    printed = render_report(hostile_report(text), verbose=verbose)
+    assert not UNSAFE.search(printed)
+    printed.encode()
+    assert len(printed) < 20_000
+    if "[bold]" in text:
+        assert "[bold]x[/bold]" in printed
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize("width", [40, 80, 100])
+def test_labels_stay_in_their_column(
+    text: str, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "terminal_width", lambda: width)
+    lines = render_report(hostile_report(text)).splitlines()
+    labelled = [line for line in lines if line.startswith(("  observed", "  expected"))]
+    assert len(labelled) == 2
+    own_line = [line for line in lines if not line.startswith("  next ")]
+    assert max(map(cell_len, own_line)) <= width
