@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from analyze.errors import TraceError
 
 if TYPE_CHECKING:
+    from analyze.engine.result import Uncaptured
     from analyze.trace.capture_json import CaptureEntry
 
 CAPTURE_JSON = "capture.json"
@@ -66,7 +67,7 @@ def problems(folder: Path) -> list[TraceError]:
     return found
 
 
-def captures_without_trace(arguments: Sequence[str]) -> "list[CaptureEntry]":
+def captures_without_trace(arguments: Sequence[str]) -> "list[Uncaptured]":
     """Return what could not be captured, by the capture.json files of the folders named."""
     manifests = [
         manifest
@@ -74,8 +75,10 @@ def captures_without_trace(arguments: Sequence[str]) -> "list[CaptureEntry]":
         if folder is not None
         for manifest in _manifests(folder)
     ]
+    from analyze.engine.result import Uncaptured  # noqa: PLC0415
+
     return [
-        entry
+        Uncaptured(entry.name, entry.status, entry.reason)
         for manifest in dict.fromkeys(manifests)
         for entry in _entries(manifest.parent)
         if not entry.files

@@ -1,5 +1,6 @@
 """``analyze check``: run the rules on traces and print what they found."""
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from analyze.engine.rule import Rule
     from analyze.engine.selection import Selection
     from analyze.tables.build import Trace
-    from analyze.trace.capture_json import CaptureEntry
 
     FailOn: TypeAlias = Level | Literal["never"]
 
@@ -107,8 +107,6 @@ def check(
     ranked by severity and by what could be saved; what the trace cannot answer is said, too. The
     code of the exit is that of the worst trace: 4, 3, 1, 2, 0 in this order.
     """
-    from analyze.report.views import with_views  # noqa: PLC0415
-
     refuse_misfits(ctx, traces, stored)
     if stored:
         refuse_overwriting(stored, *out.files, what="results")
@@ -133,11 +131,22 @@ def check(
         except AnalyzeError as error:
             codes.append(complain(error))
             continue
-        reports.append(with_views(report, trace) if out.needs_views else report)
+        reports.append(_with_views(report, trace) if out.needs_views else report)
         codes += guesses.unanswered(report, rules)
     _complain_of_stale_ignores(reports, loaded)
-    absent = captures_without_trace(traces)
-    ctx.exit(_show(reports, known, fail_on or config.fail_on, out, codes, absent))
+    reports[:1] = [_with_uncaptured(report, traces) for report in reports[:1]]
+    ctx.exit(_show(reports, known, fail_on or config.fail_on, out, codes))
+
+
+def _with_views(report: "TraceReport", trace: "Trace") -> "TraceReport":
+    from analyze.report.views import with_views  # noqa: PLC0415
+
+    return with_views(report, trace)
+
+
+def _with_uncaptured(report: "TraceReport", arguments: tuple[str, ...]) -> "TraceReport":
+    """Return the first report of a run with what was to be captured and has no trace."""
+    return dataclasses.replace(report, uncaptured=tuple(captures_without_trace(arguments)))
 
 
 def _selected(loaded: LoadedRules, codes: list[int]) -> "list[Rule]":
@@ -185,13 +194,12 @@ def _show(
     fail_on: "FailOn | None",
     out: ReportOutput,
     codes: list[int],
-    absent: "Sequence[CaptureEntry]" = (),
 ) -> int:
     """Write the reports beside what is known, and return the exit code of the run."""
     compared = known.beside(reports)
     codes += [_verdict(report, fail_on or "error") for report in compared]
     if compared:
-        out.write(compared, absent)
+        out.write(compared)
     return worst_exit_code(codes)
 
 

@@ -14,7 +14,6 @@ from analyze.report.formats import FORMATS, WITH_VIEWS, Rendering, format_of, re
 
 if TYPE_CHECKING:
     from analyze.engine.result import TraceReport
-    from analyze.trace.capture_json import CaptureEntry
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class ReportOutput:
         """Whether a format needs ``TraceReport.views``."""
         return not WITH_VIEWS.isdisjoint({self.format, *(name for name, _ in self.also)})
 
-    def write(self, reports: "Sequence[TraceReport]", absent: "Sequence[CaptureEntry]") -> None:
+    def write(self, reports: "Sequence[TraceReport]") -> None:
         """Write the reports in every format.
 
         Raises:
@@ -54,8 +53,8 @@ class ReportOutput:
 
         color = self.path is None and wants_color()
         for name, path in self.also:
-            emit(render(name, reports, Rendering(self.verbose, False, absent)), path)
-        emit(render(self.format, reports, Rendering(self.verbose, color, absent)), self.path)
+            emit(render(name, reports, Rendering(self.verbose)), path)
+        emit(render(self.format, reports, Rendering(self.verbose, color)), self.path)
 
 
 def report_output(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,6 +3,7 @@
 Times are microseconds, sizes bytes, shares 0 to 1; null is unknown.
 """
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -225,6 +226,15 @@ class Vanished:
 
 
 @dataclass(frozen=True)
+class Uncaptured:
+    """What ``capture`` was to record and wrote no trace of: its name, how it ended, and why."""
+
+    name: str
+    status: str
+    reason: str | None
+
+
+@dataclass(frozen=True)
 class UnitCount:
     """What a forward is in the trace (an annotation, ``ProfilerStep``, ``trace``), how many."""
 
@@ -245,6 +255,8 @@ class TraceReport:
         not_applicable: rules that the trace cannot answer.
         errors: rules that failed.
         ignored: rules whose findings the configuration ignores.
+        uncaptured: what was to be captured into the same folders and has no trace; said once, with
+            the first trace of a run.
         views: what a report shows beside the findings; see :mod:`analyze.report.views`. Null where
             no format asked for it.
         baseline: the baseline file that the findings were compared with; null without one.
@@ -261,6 +273,7 @@ class TraceReport:
     not_applicable: tuple[NotApplicable, ...] = ()
     errors: tuple[RuleFailure, ...] = ()
     ignored: tuple[Ignored, ...] = ()
+    uncaptured: tuple[Uncaptured, ...] = ()
     views: dict[str, Any] | None = None
     baseline: str | None = None
     vanished: tuple[Vanished, ...] = ()
@@ -291,3 +304,8 @@ class TraceReport:
         """Return the report as plain JSON data, ``schema_version`` first."""
         data = asdict(self)
         return {"schema_version": data.pop("schema_version"), **data}
+
+
+def uncaptured(reports: Iterable[TraceReport]) -> list[Uncaptured]:
+    """Return what was to be captured beside the traces of a run and has none."""
+    return [entry for report in reports for entry in report.uncaptured]

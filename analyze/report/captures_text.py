@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from analyze.engine.result import TraceReport
+from analyze.engine.result import TraceReport, Uncaptured, uncaptured
 from analyze.report.compare import Row, glance, unique_names
 from analyze.report.compare_text import table_of_rows
 from analyze.report.compare_words import NOTHING, NUMBERS, Cell, absence, differing_shapes
 from analyze.report.console import buffer_console, rendered
-from analyze.trace.capture_json import CaptureEntry
 
 _HEADINGS = (
     "latency", "GPU busy", "kernels", "copies", "CPU", "peak memory", "numerics", "findings",
@@ -20,17 +19,17 @@ CAPTURES_TITLE = "Captures side by side, medians of a forward"
 TRACES_TITLE = "Traces side by side, medians of a forward"
 
 
-def render_captures(
-    reports: Sequence[TraceReport], absent: Sequence[CaptureEntry], *, color: bool = False
-) -> str:
+def render_captures(reports: Sequence[TraceReport], *, color: bool = False) -> str:
     """Return a table with a row for each captured trace; nothing for fewer than two.
+
+    What could not be captured has a line below it, with the reason.
 
     Args:
         reports: in the order of the rows; those that ``capture`` did not write are left out.
-        absent: captures without a trace; each gets a line with its reason.
         color: use terminal colours.
     """
     captured = [glance(report) for report in reports if report.coverage["capture"] is not None]
+    absent = uncaptured(reports)
     if len(captured) + len(absent) < 2:
         return ""
     columns = {heading: NUMBERS[heading] for heading in _headings(captured)}
@@ -38,16 +37,13 @@ def render_captures(
     return _rendered(table, absent, color=color)
 
 
-def render_traces(
-    reports: Sequence[TraceReport], absent: Sequence[CaptureEntry], *, color: bool = False
-) -> str:
+def render_traces(reports: Sequence[TraceReport], *, color: bool = False) -> str:
     """Return a table with a row for each trace, whoever recorded it; see :func:`side_by_side`."""
     if all(report.coverage["capture"] is not None for report in reports):
-        return render_captures(reports, absent, color=color)
+        return render_captures(reports, color=color)
     columns, rows = side_by_side(reports)
-    return _rendered(
-        table_of_rows(f"\n{TRACES_TITLE}", "trace", columns, rows), absent, color=color
-    )
+    table = table_of_rows(f"\n{TRACES_TITLE}", "trace", columns, rows)
+    return _rendered(table, uncaptured(reports), color=color)
 
 
 def side_by_side(reports: Sequence[TraceReport]) -> tuple[dict[str, Cell], list[Row]]:
@@ -70,7 +66,7 @@ def _headings(rows: Sequence[Row]) -> list[str]:
     return [*differing_shapes(rows), *_HEADINGS]
 
 
-def _rendered(table: Table, absent: Sequence[CaptureEntry], *, color: bool) -> str:
+def _rendered(table: Table, absent: Sequence[Uncaptured], *, color: bool) -> str:
     console = buffer_console(color=color)
     console.print(table)
     for entry in absent:

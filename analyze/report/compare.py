@@ -8,12 +8,11 @@ from typing import Any
 import polars as pl
 
 from analyze.diff.comparability import share_outside_forwards
-from analyze.engine.result import Finding, TraceReport
+from analyze.engine.result import Finding, TraceReport, Uncaptured
 from analyze.errors import AnalyzeError
 from analyze.report.summary import precision_split
 from analyze.tables.build import Trace
 from analyze.tables.captured import SHAPE_COLUMNS
-from analyze.trace.capture_json import CaptureEntry
 from analyze.words import closest, printable
 
 SCHEMA_VERSION = 1
@@ -30,7 +29,7 @@ Row = dict[str, Any]
 
 def compare(
     sides: Sequence[tuple[Trace, TraceReport]],
-    absent: Sequence[CaptureEntry] = (),
+    absent: Sequence[Uncaptured] = (),
     baseline: str | None = None,
 ) -> Row:
     """Return the traces side by side; times are microseconds, sizes bytes, null is unknown.

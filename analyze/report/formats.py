@@ -1,14 +1,13 @@
 """The formats of a report of findings; each is one writer that renders the result alone."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from analyze.engine.result import TraceReport
-    from analyze.trace.capture_json import CaptureEntry
 
 
 @dataclass(frozen=True)
@@ -18,12 +17,10 @@ class Rendering:
     Attributes:
         verbose: all evidence, and what was as guessed.
         color: use terminal colours.
-        absent: captures without a trace, which a report of a capture folder names.
     """
 
     verbose: bool = False
     color: bool = False
-    absent: "Sequence[CaptureEntry]" = field(default_factory=tuple)
 
 
 Writer = Callable[["Sequence[TraceReport]", Rendering], str]

@@ -7,7 +7,7 @@ Texts of a trace or a rule stand in code spans or are escaped, see
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from analyze.engine.result import Finding, TraceReport
+from analyze.engine.result import Finding, TraceReport, uncaptured
 from analyze.report.baseline_words import baseline_lines
 from analyze.report.captures_text import TRACES_TITLE, side_by_side
 from analyze.report.compare_words import absence
@@ -24,7 +24,6 @@ from analyze.report.finding_words import (
 from analyze.report.formats import Rendering
 from analyze.report.markdown_words import code, plain
 from analyze.report.verdict import Group, groups, order_of, verdict
-from analyze.trace.capture_json import CaptureEntry
 from analyze.words import counted, printable
 
 MOST_BYTES = 1_000_000
@@ -41,7 +40,7 @@ def write_markdown(reports: Sequence[TraceReport], rendering: Rendering) -> str:
     What does not fit into :data:`MOST_BYTES` is left out block by block from the end, and the last
     sentence says how much.
     """
-    blocks = [*_side_by_side(reports, rendering.absent)]
+    blocks = [*_side_by_side(reports)]
     for report in reports:
         blocks += _report(report, verbose=rendering.verbose)
     kept = _fitting(blocks)
@@ -60,7 +59,8 @@ def _fitting(blocks: Sequence[str]) -> list[str]:
     return list(blocks)
 
 
-def _side_by_side(reports: Sequence[TraceReport], absent: Sequence[CaptureEntry]) -> Iterator[str]:
+def _side_by_side(reports: Sequence[TraceReport]) -> Iterator[str]:
+    absent = uncaptured(reports)
     if len(reports) + len(absent) < 2:
         return
     columns, rows = side_by_side(reports)

@@ -22,6 +22,7 @@ from analyze.engine.result import (
     Place,
     RuleFailure,
     TraceReport,
+    Uncaptured,
     UnitCount,
     Vanished,
 )
@@ -213,6 +214,7 @@ def _built(data: Data) -> TraceReport:
             not_applicable=_all(NotApplicable, data["not_applicable"]),
             errors=_all(RuleFailure, data["errors"]),
             ignored=_all(Ignored, data["ignored"]),
+            uncaptured=_all(Uncaptured, data["uncaptured"]),
             vanished=_all(Vanished, data["vanished"]),
         )
     )

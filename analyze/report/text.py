@@ -63,9 +63,9 @@ def write_text(reports: Sequence[TraceReport], rendering: Rendering) -> str:
     verbose, color = rendering.verbose, rendering.color
     if verbose or len(reports) <= MOST_REPORTS:
         texts = [render_report(report, verbose=verbose, color=color) for report in reports]
-        return "\n".join(texts) + render_captures(reports, rendering.absent, color=color)
+        return "\n".join(texts) + render_captures(reports, color=color)
     verdicts = [_render_verdict(report, color=color) for report in reports]
-    table = render_traces(reports, rendering.absent, color=color)
+    table = render_traces(reports, color=color)
     return "\n".join(verdicts) + table + _render_tally(reports, color=color)
 
 

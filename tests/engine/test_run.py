@@ -44,6 +44,7 @@ def test_the_report_is_plain_versioned_json(report: TraceReport) -> None:
         "not_applicable",
         "errors",
         "ignored",
+        "uncaptured",
         "views",
         "baseline",
         "vanished",

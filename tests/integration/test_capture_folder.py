@@ -93,3 +93,13 @@ def test_folders_of_captures_are_read_one_after_the_other(
     done = run_analyze("summary", folder.parent, "--format", "json")
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)) == 6
+
+
+def test_what_could_not_be_captured_stays_in_stored_results(
+    folder: Path, run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    result = tmp_path / "result.json"
+    direct = run_analyze(folder, "--also", result, "--isolated")
+    again = run_analyze("--from", result, "--isolated")
+    assert again.stdout == direct.stdout
+    assert f"sdpa-cudnn: skipped: {SKIPPED}" in again.stdout

@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -14,14 +15,13 @@ import pytest
 
 from analyze.cli.check import load_and_check
 from analyze.engine.loading import load_rules
-from analyze.engine.result import TraceReport
+from analyze.engine.result import TraceReport, Uncaptured
 from analyze.report.formats import Rendering
 from analyze.report.html_report.groups import GROUPS, group_of
 from analyze.report.html_report.timeline import script_json
 from analyze.report.html_report.writer import write_html
 from analyze.report.views import with_views
 from analyze.tables.catalogue import FAMILIES
-from analyze.trace.capture_json import CaptureEntry
 from tests.conftest import RunAnalyze
 from tests.report.test_views import many
 from tests.tables.test_attribution import Event, kernel, launch, mark, op
@@ -290,9 +290,9 @@ def test_guesses_that_did_not_hold_come_first(
 
 
 def test_captures_without_a_trace_are_named(samples: Path) -> None:
-    entry = CaptureEntry("<b>flex", "skipped", "needs a GPU", (), {})
-    report = report_of(samples / "synthetic-naive.json.gz")
-    page = parsed(write_html([report], Rendering(absent=(entry,))))
+    entry = Uncaptured("<b>flex", "skipped", "needs a GPU")
+    report = replace(report_of(samples / "synthetic-naive.json.gz"), uncaptured=(entry,))
+    page = parsed(write_html([report], Rendering()))
     assert "<b>flex: skipped: needs a GPU" in text_of(page)
 
 

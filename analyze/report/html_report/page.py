@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from analyze.engine.result import TraceReport
+from analyze.engine.result import TraceReport, Uncaptured, uncaptured
 from analyze.report.baseline_words import baseline_lines
 from analyze.report.captures_text import side_by_side
 from analyze.report.compare import add_relative
@@ -18,7 +18,6 @@ from analyze.report.html_report.kernels import Kernels, kernels_of
 from analyze.report.html_report.timeline import TimelineView, timeline_of, window_of
 from analyze.report.verdict import verdict
 from analyze.report.views.model import Views, views_of
-from analyze.trace.capture_json import CaptureEntry
 from analyze.words import counted, duration, printable, share
 
 _GUESS = "GUESS"
@@ -93,12 +92,11 @@ class Page:
     comparison: Comparison | None
 
 
-def page_of(reports: Sequence[TraceReport], absent: Sequence[CaptureEntry]) -> Page:
+def page_of(reports: Sequence[TraceReport]) -> Page:
     """Return the page of at least one report.
 
     Args:
         reports: in the order of the page.
-        absent: captures without a trace.
 
     Raises:
         AnalyzeError: a stored result holds views that this version does not write.
@@ -111,7 +109,7 @@ def page_of(reports: Sequence[TraceReport], absent: Sequence[CaptureEntry]) -> P
         for number, (name, report, view) in enumerate(zip(names, reports, views, strict=True), 1)
     ]
     title = names[0] if len(names) == 1 else f"{len(names)} traces"
-    return Page(title, traces, _comparison(columns, rows, views, absent))
+    return Page(title, traces, _comparison(columns, rows, views, uncaptured(reports)))
 
 
 def _trace_page(id_: str, name: str, report: TraceReport, views: Views | None) -> TracePage:
@@ -186,7 +184,7 @@ def _comparison(
     columns: dict[str, Cell],
     rows: list[dict[str, Any]],
     views: Sequence[Views | None],
-    absent: Sequence[CaptureEntry],
+    absent: Sequence[Uncaptured],
 ) -> Comparison | None:
     if len(rows) + len(absent) < 2:
         return None

@@ -19,7 +19,7 @@ _STYLE = "style.css"
 _SCRIPTS = ("timeline_model.js", "timeline_drawing.js", "timeline.js", "tables.js", "page.js")
 
 
-def write_html(reports: Sequence[TraceReport], rendering: Rendering) -> str:
+def write_html(reports: Sequence[TraceReport], _: Rendering) -> str:
     """Return reports as one HTML page; the format ``html``.
 
     Raises:
@@ -30,7 +30,7 @@ def write_html(reports: Sequence[TraceReport], rendering: Rendering) -> str:
         _environment()
         .get_template("page.html.jinja")
         .render(
-            page=page_of(reports, rendering.absent),
+            page=page_of(reports),
             policy=_policy(style, scripts),
             style=Markup(style),  # noqa: S704 - our own file
             scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files
