@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
-import zstandard
 from isal import igzip
 
 from analyze.report.files import writing_whole
 from analyze.trace.raw import tail_of
+from analyze.trace.zstd import ZstdFile
 
 _BLOCK_BYTES = 1 << 18
 """How much is compressed at a time."""
@@ -80,7 +80,7 @@ def _compressing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
         with igzip.IGzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as stream:
             yield cast("IO[bytes]", stream)
     elif name.endswith(".zst"):
-        with zstandard.ZstdCompressor().stream_writer(file, closefd=False) as stream:
+        with ZstdFile(file, "w") as stream:
             yield cast("IO[bytes]", stream)
     else:
         yield file

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import BinaryIO, cast
 
-import zstandard
 from isal import isal_zlib
 
 from analyze.errors import AnalyzeError, TraceError
+from analyze.trace.zstd import ZstdDecompressor, ZstdError
 
 BLOCK_BYTES = 1 << 18
 """How much is read, and handed out, at a time: little enough to stay in the processor's cache."""
@@ -153,35 +153,25 @@ def _gunzip(blocks: Blocks, report: SourceReport) -> Blocks:
         report.cut_short = True
 
 
-class _BlockFile:
-    """The blocks of an iterator as the file object that zstandard reads from."""
-
-    def __init__(self, blocks: Blocks) -> None:
-        self._blocks = blocks
-        self._rest = b""
-
-    def read(self, size: int) -> bytes:
-        if not self._rest:
-            self._rest = next(self._blocks, b"")
-        head, self._rest = self._rest[:size], self._rest[size:]
-        return head
-
-
 def _unzstd(blocks: Blocks, report: SourceReport) -> Blocks:
-    """Inflate zstd frames; a cut stream is noticed later, by the JSON text that it breaks off."""
-    decompressor = zstandard.ZstdDecompressor()
-    source = cast("IO[bytes]", _BlockFile(blocks))
-    with decompressor.stream_reader(source, read_across_frames=True) as reader:
-        while True:
+    """Inflate a zstd stream of any number of frames; keep what a damaged one still yields."""
+    stream = ZstdDecompressor()
+    for block in blocks:
+        pending = block
+        while pending or not (stream.needs_input or stream.eof):
+            if stream.eof:
+                stream = ZstdDecompressor()
             try:
-                text = reader.read(BLOCK_BYTES)
-            except zstandard.ZstdError:
+                text = stream.decompress(pending, BLOCK_BYTES)
+            except ZstdError:
                 report.cut_short = True
                 report.notes.append("the zstd stream is damaged; what came before was kept")
                 return
-            if not text:
-                return
-            yield text
+            pending = stream.unused_data
+            if text:
+                yield text
+    if not stream.eof:
+        report.cut_short = True
 
 
 def _as_utf8(blocks: Blocks, report: SourceReport) -> Blocks:

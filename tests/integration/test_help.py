@@ -109,7 +109,7 @@ def test_an_option_says_the_same_everywhere() -> None:
 
 
 def test_help_loads_no_frames_and_no_models() -> None:
-    heavy = ("polars", "pydantic", "ruamel", "orjson", "zstandard", "torch")
+    heavy = ("polars", "pydantic", "ruamel", "orjson", "backports.zstd", "torch")
     script = (
         "import sys, atexit\n"
         f"atexit.register(lambda: print([m for m in {heavy!r} if m in sys.modules]))\n"

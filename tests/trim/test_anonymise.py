@@ -164,7 +164,7 @@ def test_numbers_and_known_texts_stay() -> None:
         ("kernel", "my_kernel", "kernel_1"),
         ("kernel", "triton_poi_fused_mine_0", "triton_poi_kernel_1"),
         ("kernel", "my_gemm_bf16", "kernel_1_gemm<bf16>"),
-        ("python_function", "/home/me/run/train.py(12): step", "/path_1/file_1.py(12): function_1"),
+        ("python_function", "/srv/me/run/train.py(12): step", "/path_1/file_1.py(12): function_1"),
         ("python_function", "train.py(12): forward", "file_1.py(12): forward"),
         ("python_function", "torch/nn/modules/linear.py(9): forward",
          "torch/nn/modules/linear.py(9): forward"),
