@@ -32,9 +32,9 @@ class Judged:
         benign: the verdict that makes it harmless.
         uncertain: the verdicts that say what it rests on without knowing it.
         evidence: rows, as plain JSON types.
-        places: where the first of the matched rows are, in the order of the evidence.
-        rows: how many matched rows there are.
-        source: the user's source line that most of them have.
+        places: where the first of these rows are in the trace.
+        rows: how many of them there are.
+        source: the user's source line that most of their time goes to.
         chains: the distinct op chains of the matched rows; empty where the table has none.
     """
 
@@ -103,7 +103,7 @@ class Judge:
         levels = self._units.select(UNIT, self._level())
         worst = levels.sort(_LEVEL, descending=True, maintain_order=True).row(0, named=True)
         savings_us, savings_share = self._savings()
-        rows, table = self._sorted_rows(), self._program.table
+        rows, table = self._shown_rows(), self._program.table
         return Judged(
             group=self._suspect.group,
             state=self._suspect.state,
@@ -164,11 +164,14 @@ class Judge:
             return False
         return self._rows.select(verdict.rows.alias("matches"))["matches"].any()
 
-    def _sorted_rows(self) -> pl.DataFrame:
+    def _shown_rows(self) -> pl.DataFrame:
+        """Return the rows of evidence, the most important first."""
+        shown = self._program.shown
+        rows = self._rows if shown is None else self._rows.filter(shown)
         if self._program.sort is None:
-            return self._rows
+            return rows
         column, descending = self._program.sort
-        return self._rows.sort(column, descending=descending, nulls_last=True, maintain_order=True)
+        return rows.sort(column, descending=descending, nulls_last=True, maintain_order=True)
 
     def _evidence(self, rows: pl.DataFrame) -> list[dict[str, Any]]:
         if self._program.distinct:

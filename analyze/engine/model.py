@@ -113,6 +113,10 @@ class Evidence(_Strict):
     """Columns to show; without it name, op chain, source, duration and start, where there are
     any."""
 
+    where: Matcher = {}
+    """Show only matched rows of which this holds too, e.g. those that a measure counts; viewers
+    mark these alone, and the source line of a finding is theirs."""
+
     distinct: Annotated[list[str], Field(min_length=1)] | None = None
     """Each combination of these columns is shown once."""
 

@@ -15,6 +15,7 @@ MAX_PLACES = 100
 """Places that a finding lists; how many there are in all is said beside them."""
 
 _SOURCE = "source"
+_DURATION = "dur_us"
 _UNIT_DURATION = "cpu_us"
 
 
@@ -34,7 +35,9 @@ def places_of(rows: pl.DataFrame, table: Table, tables: Tables) -> tuple[Place, 
 
 
 def source_of(rows: pl.DataFrame, table: Table, tables: Tables) -> str | None:
-    """Return the user's source line that most rows have; None where none has one.
+    """Return the user's source line that most of the rows' time goes to; None where none is known.
+
+    Where rows have no duration it is the line of most rows.
 
     Args:
         rows: see :func:`places_of`.
@@ -43,15 +46,23 @@ def source_of(rows: pl.DataFrame, table: Table, tables: Tables) -> str | None:
     """
     if table.column(_SOURCE) is None or rows.is_empty():
         return None
-    lines = tables.table(table.name)[_SOURCE].gather(rows[ROW]).drop_nulls()
-    return lines.mode(maintain_order=True)[0] if len(lines) else None
+    frame = tables.table(table.name)
+    duration = pl.col(_DURATION).sum() if _DURATION in frame.columns else pl.lit(0.0)
+    lines = (
+        frame.select(_SOURCE, *({_DURATION} & set(frame.columns)))[rows[ROW]]
+        .drop_nulls(_SOURCE)
+        .group_by(_SOURCE, maintain_order=True)
+        .agg(time=duration, rows=pl.len())
+        .sort("time", "rows", descending=True, maintain_order=True)
+    )
+    return lines[_SOURCE][0] if lines.height else None
 
 
 def _place(row: dict[str, Any], table: Table) -> Place:
     return Place(
         name=row.get("name") or table.name.removesuffix("s"),
         start_us=row["start_us"],
-        dur_us=row.get("dur_us", row.get(_UNIT_DURATION)),
+        dur_us=row.get(_DURATION, row.get(_UNIT_DURATION)),
         device=row.get("device"),
         stream=row.get("stream"),
         pid=row.get("pid"),

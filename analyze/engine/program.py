@@ -84,6 +84,7 @@ class Program:
         benign, uncertain: conditions on a finding.
         message, fix: templates.
         evidence: columns to show.
+        shown: condition on the matched rows that evidence shows; None where it shows all.
         distinct: columns of which evidence shows each combination once.
         sort: the column to sort evidence by, and whether descending.
         limit: how many rows to show.
@@ -107,6 +108,7 @@ class Program:
     message: Template = field(default_factory=lambda: Template(()))
     fix: Template | None = None
     evidence: list[str] = field(default_factory=list)
+    shown: pl.Expr | None = None
     distinct: list[str] = field(default_factory=list)
     sort: tuple[str, bool] | None = None
     limit: int = 0
@@ -116,6 +118,7 @@ class Program:
         """Return every expression that is evaluated on rows of the table."""
         yield self.where
         yield from self.scope.aggregates.values()
+        yield from () if self.shown is None else (self.shown,)
         yield from (verdict.rows for verdict in self.verdicts if verdict.rows is not None)
 
     @property
@@ -330,6 +333,8 @@ class _RuleCompiler:
             self._program.evidence = [name for name in _PLAIN_EVIDENCE if name in columns]
         else:
             self._program.evidence = self._columns(evidence.columns, ("evidence", "columns"))
+        if evidence.where:
+            self._program.shown = self._matcher(evidence.where, ("evidence", "where")).expr
         self._program.distinct = self._columns(evidence.distinct or [], ("evidence", "distinct"))
         written = evidence.sort
         if written is None:

@@ -83,9 +83,9 @@ class Finding:
         because: why it is benign.
         uncertain: what the finding rests on without knowing it.
         evidence: rows of the table.
-        places: where its rows are in the trace, in the order of the evidence, at most 100.
-        places_total: how many rows there are.
-        source: the user's source line that most of them have, ``file:line`` as recorded.
+        places: where the rows that evidence is about are in the trace, in its order, at most 100.
+        places_total: how many such rows there are.
+        source: the user's source line that most of their time goes to, ``file:line`` as recorded.
         known_problems, references: of the rule.
         fingerprint: stable across runs and machines.
         explained_by: fingerprint of the cause it is folded under. Its savings are part of the
@@ -235,6 +235,14 @@ class Uncaptured:
 
 
 @dataclass(frozen=True)
+class Unread:
+    """A trace that was to be read with the others and could not be: as named, and why."""
+
+    trace: str
+    message: str
+
+
+@dataclass(frozen=True)
 class UnitCount:
     """What a forward is in the trace (an annotation, ``ProfilerStep``, ``trace``), how many."""
 
@@ -257,6 +265,8 @@ class TraceReport:
         ignored: rules whose findings the configuration ignores.
         uncaptured: what was to be captured into the same folders and has no trace; said once, with
             the first trace of a run.
+        unread: traces that were to be read with this one and could not be; said once, with the
+            first trace of a run.
         views: what a report shows beside the findings; see :mod:`analyze.report.views`. Null where
             no format asked for it.
         baseline: the baseline file that the findings were compared with; null without one.
@@ -274,6 +284,7 @@ class TraceReport:
     errors: tuple[RuleFailure, ...] = ()
     ignored: tuple[Ignored, ...] = ()
     uncaptured: tuple[Uncaptured, ...] = ()
+    unread: tuple[Unread, ...] = ()
     views: dict[str, Any] | None = None
     baseline: str | None = None
     vanished: tuple[Vanished, ...] = ()
@@ -309,3 +320,8 @@ class TraceReport:
 def uncaptured(reports: Iterable[TraceReport]) -> list[Uncaptured]:
     """Return what was to be captured beside the traces of a run and has none."""
     return [entry for report in reports for entry in report.uncaptured]
+
+
+def unread(reports: Iterable[TraceReport]) -> list[Unread]:
+    """Return the traces of a run that could not be read."""
+    return [entry for report in reports for entry in report.unread]

@@ -176,7 +176,9 @@ def _rule_about(tables: list[Table], rule: Schema, models: Schema) -> Schema:
         group_by=columns,
         benign=_list_of(_narrowed(models["Benign"], when=matcher)),
         uncertain=_list_of(_narrowed(models["Uncertain"], when=condition)),
-        evidence=_narrowed(models["Evidence"], columns=columns, distinct=columns, sort=sort),
+        evidence=_narrowed(
+            models["Evidence"], columns=columns, where=matcher, distinct=columns, sort=sort
+        ),
         tests=_list_of(_narrowed(models["RuleTest"], rows=_list_of(_ref(f"{name}.row")))),
     )
     return {"if": _about(tables), "then": narrowed}

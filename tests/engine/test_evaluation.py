@@ -313,3 +313,30 @@ def test_a_rule_with_too_many_groups_fails_alone(check: Check) -> None:
     assert result.error is not None
     assert "600 groups to report, and 500 are allowed" in result.error
     assert len(check(text, rows[:500]).findings) == 500
+
+
+def test_a_finding_lists_where_its_rows_are_the_longest_first(check: Check) -> None:
+    rows = [copy(0, 5, start_us=1.0, name="a"), copy(0, 7, start_us=2.5, name="b"), copy(0)]
+    finding = check(COPIES, rows, units(100)).findings[0]
+    assert [(place.name, place.start_us, place.dur_us) for place in finding.places] == [
+        ("b", 2.5, 7.0),
+        ("a", 1.0, 5.0),
+    ]
+    assert finding.places_total == 3  # one of them has no start
+
+
+def test_evidence_may_be_about_some_of_the_rows_that_are_measured(check: Check) -> None:
+    rows = [copy(0, us, start_us=us, source=f"f.py:{us}") for us in (9, 2, 40, 1)]
+    rule = COPIES + "evidence: {columns: [dur_us], where: {dur_us: {gte: 9}}}\n"
+    finding = check(rule, rows, units(100)).findings[0]
+    assert finding.measures["n"] == 4
+    assert finding.evidence == ({"dur_us": 40.0}, {"dur_us": 9.0})
+    assert [place.start_us for place in finding.places] == [40.0, 9.0]
+    assert finding.places_total == 2
+
+
+def test_the_source_line_of_a_finding_is_where_most_of_its_time_goes(check: Check) -> None:
+    rows = [copy(0, 1, source="often.py:1"), copy(0, 1, source="often.py:1")]
+    rows += [copy(0, 50, source="long.py:2"), copy(0, 900, source=None)]
+    assert check(COPIES, rows, units(100)).findings[0].source == "long.py:2"
+    assert check(COPIES, [copy(0)], units(100)).findings[0].source is None

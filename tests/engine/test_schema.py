@@ -105,7 +105,14 @@ ACCEPTED: dict[str, Keys] = {
             {"when": {"depth": {"exists": False}}, "because": "y"},
         ],
     ),
-    "evidence": rule(evidence={"columns": ["name"], "distinct": ["name"], "sort": "-self_us"}),
+    "evidence": rule(
+        evidence={
+            "columns": ["name"],
+            "where": {"self_us": {"gt": 5}},
+            "distinct": ["name"],
+            "sort": "-self_us",
+        }
+    ),
     "a view": rule(table="kernels", where={"family": "gemm"}, group_by=["short_name", "stream"]),
     "rows": rule(
         tests=[{"name": "x", "rows": [{"self_us": "ms(1)", "phase": None}], "expect": {}}]
