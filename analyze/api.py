@@ -7,10 +7,13 @@ The tables and findings are those of the command. Unlike the command, it reads n
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from analyze.baseline.comparing import compared
+from analyze.baseline.file import read_baseline
 from analyze.cache.reading import CacheMode, checked_mode, mode_of_environment
 from analyze.engine.loading import configured, load_rules
 from analyze.engine.result import LEVELS, Finding, Level, TraceReport
@@ -246,6 +249,8 @@ def check(  # noqa: PLR0913 - each is an option of the command
     ignore: str | Sequence[str] = (),
     params: Mapping[str, Mapping[str, Value]] | None = None,
     builtin: bool = True,
+    baseline: AnyPath | None = None,
+    baseline_tolerance: float = 20,
 ) -> Report:
     """Run rules on a trace.
 
@@ -257,13 +262,19 @@ def check(  # noqa: PLR0913 - each is an option of the command
         ignore: do not run these; a more exact ``select`` wins.
         params: thresholds by rule, e.g. ``{"OCC101": {"min_share": "pct(20)"}}``.
         builtin: run the built-in rules as well.
+        baseline: a file of known findings, as ``analyze baseline create`` writes it: of these only
+            what got worse fails.
+        baseline_tolerance: a known finding is worse when it costs this much more than it did, in
+            percent.
 
     Raises:
         TraceError: the file cannot be read as a trace of PyTorch's profiler.
         RuleError: a rule file is missing or invalid.
         NothingToCheckError: nothing was recorded in the trace.
-        AnalyzeError: ``select`` or ``ignore`` fits no rule, or ``params`` no parameter.
+        AnalyzeError: ``select`` or ``ignore`` fits no rule, or ``params`` no parameter, or the
+            baseline cannot be read.
     """
+    known = None if baseline is None else read_baseline(Path(baseline))
     given = [rules] if isinstance(rules, str | os.PathLike | Rule) else list(rules)
     paths = [os.fspath(path) for path in given if not isinstance(path, Rule)]
     loaded = {rule.code: rule for rule in load_rules(paths, builtin=builtin, tests=False)}
@@ -273,7 +284,10 @@ def check(  # noqa: PLR0913 - each is an option of the command
     built = (trace if isinstance(trace, Trace) else load(trace))._built
     if built.is_empty:
         raise built.nothing_recorded()
-    return _as_report(with_views(run_rules(built, chosen), built))
+    report = with_views(run_rules(built, chosen), built)
+    if known is not None:
+        (report,) = compared([report], known, os.fspath(baseline or ""), baseline_tolerance / 100)
+    return _as_report(report)
 
 
 def read_results(path: AnyPath) -> list[Report]:

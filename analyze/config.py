@@ -39,6 +39,7 @@ class Config(_Strict):
         fail_on: as ``--fail-on``.
         forward: as ``--forward``.
         baseline: as ``--baseline``, relative to the file.
+        baseline_tolerance: as ``--baseline-tolerance``, in percent.
     """
 
     rules: list[Text] = []
@@ -51,6 +52,9 @@ class Config(_Strict):
     ] = None
     forward: Text | None = None
     baseline: Text | None = None
+    baseline_tolerance: Annotated[
+        int | float | None, Field(alias="baseline-tolerance", ge=0, le=1e6)
+    ] = None
 
     @property
     def selection(self) -> Selection:

@@ -6,8 +6,17 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 _CONTROLS = r"\x00-\x1f\x7f-\x9f"
-_DIRECTIONS = r"\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069"
-_UNPRINTABLE = re.compile(rf"[{_CONTROLS}{_DIRECTIONS}\ud800-\udfff]")
+_DIRECTIONS = r"\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_INVISIBLE = r"\ufeff\U000e0000-\U000e007f"
+"""The byte order mark, and tags, which can spell any text without a glyph."""
+
+_UNPRINTABLE = re.compile(rf"[{_CONTROLS}{_DIRECTIONS}{_INVISIBLE}\ud800-\udfff]")
+
+_CI_COMMAND = re.compile(r"^(\s*)(?=::)|(?<=#)(?=#\[)", re.MULTILINE)
+"""What a CI runner takes for a command: ``::`` that begins a line, ``##[`` anywhere."""
+
+_VAST = 1e12
+"""A number from here on is no measurement but a slip: it is worded in a few characters."""
 
 MAX_NAME = 400
 MAX_WORD = 100
@@ -15,11 +24,19 @@ UNKNOWN = "unknown"
 
 
 def visible(text: str) -> str:
-    """Return ``text`` in one line, with control characters and direction marks made visible.
+    """Return ``text`` in one line, with control, direction and tag characters made visible.
 
     Names come from the trace: an escape sequence in one must not reach the terminal.
     """
     return _UNPRINTABLE.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
+
+
+def inert_to_ci(text: str) -> str:
+    """Return lines of text in which a CI runner sees no command, such as ``::error::``.
+
+    A backslash comes before, which a shell passes over: the name of a file can still be copied.
+    """
+    return _CI_COMMAND.sub(lambda found: f"{found.group(1) or ''}\\", text)
 
 
 def aligned(text: str) -> str:
@@ -79,7 +96,9 @@ def size(count: float | None) -> str:
 
 
 def whole(value: float) -> str:
-    """Word a number rounded half away from zero, as people do."""
+    """Word a number rounded half away from zero, as people do; in short where it is vast."""
+    if abs(value) >= _VAST:
+        return f"{value:.3g}"
     return str(int(math.copysign(math.floor(abs(value) + 0.5), value)))
 
 
@@ -88,8 +107,15 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
+def amount(count: int | None) -> str:
+    """Word a count that may be unknown."""
+    return UNKNOWN if count is None else f"{count:,}"
+
+
 def _three_digits(value: float) -> str:
     magnitude = abs(value)
+    if magnitude >= _VAST:
+        return f"{value:.3g}"
     if magnitude >= 99.95 or value == 0:
         return f"{value:.0f}"
     text = f"{value:.{1 if magnitude >= 9.995 else 2}f}"

@@ -366,3 +366,15 @@ def test_types_reach_the_user(tmp_path: Path) -> None:
     assert messages[1] == 'Revealed type is "float | None"'
     assert '"Trace" has no attribute "kernel"' in messages[2]
     assert 'has no attribute "lod"' in messages[5]
+
+
+def test_a_baseline_is_compared_with(
+    samples: Path, run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    known, trace = tmp_path / "known.json", samples / "synthetic-naive.json.gz"
+    assert run_analyze("baseline", "create", trace, "-o", known).returncode == 0
+    report = analyze.check(trace, baseline=known)
+    assert {finding.baseline for finding in report.findings if finding.gates} == set()
+    report.raise_for("info")
+    with pytest.raises(analyze.AnalyzeError, match=r"absent\.json"):
+        analyze.check(trace, baseline=tmp_path / "absent.json")

@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyze.words import MAX_NAME, counted, duration, percentage, printable, share, size
+from analyze.words import (
+    MAX_NAME,
+    counted,
+    duration,
+    inert_to_ci,
+    percentage,
+    printable,
+    share,
+    size,
+    visible,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,3 +45,37 @@ def test_names_come_out_in_one_visible_bounded_line(text: str) -> None:
     assert len(shown.splitlines()) <= 1
     assert not any(char < " " or "\x7f" <= char < "\xa0" for char in shown)
     assert len(printable("x" * 10_000)) == MAX_NAME
+
+
+@pytest.mark.parametrize("value", [1e300, -1e300, 1e13, 5e-324])
+def test_a_vast_number_takes_few_characters(value: float) -> None:
+    for words in (duration(value), size(value), share(value), percentage(value)):
+        assert len(words) < 16, words
+
+
+@pytest.mark.parametrize(
+    ("char", "shown"),
+    [
+        ("\u061c", "\\x61c"),
+        ("\ufeff", "\\xfeff"),
+        ("\U000e0041", "\\xe0041"),
+        ("\U000e007f", "\\xe007f"),
+    ],
+)
+def test_what_has_no_glyph_is_made_visible(char: str, shown: str) -> None:
+    assert visible(f"a{char}b") == f"a{shown}b"
+
+
+def test_no_line_is_a_command_to_a_ci_runner() -> None:
+    text = "::error::x\n  ::group::y\naten::add ::z\n##[error]w, ##[add-mask]v # [u]\n"
+    assert inert_to_ci(text) == (
+        "\\::error::x\n  \\::group::y\naten::add ::z\n#\\#[error]w, #\\#[add-mask]v # [u]\n"
+    )
+
+
+@given(st.text(st.sampled_from(":#[ \n\ta")))
+def test_every_line_is_inert_and_says_the_same(text: str) -> None:
+    inert = inert_to_ci(text)
+    assert "##[" not in inert
+    assert not any(line.lstrip().startswith("::") for line in inert.split("\n"))
+    assert inert.replace("\\", "") == text

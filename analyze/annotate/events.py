@@ -89,7 +89,8 @@ class FindingEvents:
     def _arrow(self, part: Slice, tid: int, target: Thread, arrow: int) -> Iterator[bytes]:
         both: Event = {"cat": FINDINGS_CATEGORY, "name": FINDINGS_CATEGORY, "id": arrow}
         start = {"ph": "s", **both, "pid": self._pid, "tid": tid}
-        end = {"ph": "f", "bp": "e", **both, "pid": target.pid, "tid": target.tid}
+        end = {"ph": "f", "bp": "e", **both}
+        end |= {"pid": _as_written(target.pid), "tid": _as_written(target.tid)}
         yield _text(start, part.start_ns)
         yield _text(end, part.start_ns)
 
@@ -129,6 +130,11 @@ def _place(part: Slice) -> str:
     total = max(part.finding.places_total, len(part.finding.places))
     without = "" if part.place.dur_us is not None else ", without a duration"
     return f"{part.place_number:,} of {total:,}: {printable(part.place.name)}{without}"
+
+
+def _as_written(number: object) -> object:
+    """Return a number of the file such that it keeps its digits, which may be more than 64 bits."""
+    return orjson.Fragment(str(number)) if type(number) is int else number
 
 
 def _text(event: Event, start_ns: int, dur_ns: int | None = None) -> bytes:

@@ -13,6 +13,9 @@ TOLERANCE = 0.2
 _LEAST_SHARE = 0.01
 """A time that changed by less than this share of its unit's whole time is no news."""
 
+_MOST_CHANGE = 1000.0
+"""A change by more times than this is worded without a percentage."""
+
 _TIME, _COUNT = "us", "n"
 """What rules call the time and the number of what they match."""
 
@@ -74,8 +77,13 @@ def _amount(entry: Entry, finding: Finding, tolerance: float) -> Iterator[tuple[
     if not _differ(was, amount, tolerance) or (name == "saves" and _is_slight(was, finding)):
         return
     word = f"{was:,.3g} -> {amount:,.3g}" if name == _COUNT else _durations(was, amount)
-    change = f" ({amount / was - 1:+.0%})".replace("%", " %") if was > 0 else ""
-    yield amount > was, f"{name} {word}{change}"
+    yield amount > was, f"{name} {word}{_relative(was, amount)}"
+
+
+def _relative(was: float, amount: float) -> str:
+    """Word a change as a percentage; of what is not worth one the two amounts say enough."""
+    change = amount / was - 1 if was > 0 else _MOST_CHANGE
+    return f" ({change:+.0%})".replace("%", " %") if change < _MOST_CHANGE else ""
 
 
 def _durations(before: float, now: float) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from analyze.baseline.change import TOLERANCE, change_since
 from analyze.baseline.model import Baseline, Entry
-from analyze.baseline.scope import scope_of
+from analyze.baseline.scope import distinct_traces, scope_of
 from analyze.engine.result import Finding, TraceReport, Vanished
 
 _HELD = ("mismatch", "intermittent")
@@ -54,7 +54,8 @@ def vanished(
     for entry in baseline.findings:
         about = [r for r in reports if scope_of(r, by_trace=baseline.by_trace) == entry.scope]
         expected = baseline.traces if entry.scope is None else 1
-        if about and len(about) >= expected and all(_is_absent(entry, report) for report in about):
+        is_whole_run = about and distinct_traces(about) >= expected
+        if is_whole_run and all(_is_absent(entry, report) for report in about):
             yield about[0], entry
 
 

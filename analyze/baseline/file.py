@@ -12,6 +12,7 @@ from analyze.engine.validation import KeyProblem, key_problems
 from analyze.errors import AnalyzeError
 from analyze.report.files import write_whole
 from analyze.report.json_writer import to_json
+from analyze.words import printable
 
 DEFAULT_FILE = Path("baseline.json")
 
@@ -43,7 +44,7 @@ def read_baseline(file: Path) -> Baseline:
     for (_, fingerprint), count in Counter(entry.key for entry in baseline.findings).items():
         if count > 1:
             raise AnalyzeError(
-                f"{file}: the finding {fingerprint} is listed {count} times; keep one"
+                f"{file}: the finding {printable(fingerprint)} is listed {count} times; keep one"
             )
     return baseline
 

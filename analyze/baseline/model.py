@@ -1,8 +1,10 @@
 """The baseline file: known findings with their amounts, sorted, one key a line."""
 
-from typing import Annotated, Any, Final, Literal
+from datetime import date
+from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic_core import PydanticKnownError
 
 from analyze.engine.model import DAY_PATTERN, Code, Text
 from analyze.engine.result import FindingState, Level
@@ -12,7 +14,18 @@ FORMAT_VERSION: Final = 1
 Amount = Annotated[float, Field(allow_inf_nan=False)]
 Scalar = str | bool | int | Amount | None
 Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Day = Annotated[str, StringConstraints(pattern=DAY_PATTERN)]
+
+
+def _day(text: str) -> str:
+    """Check that a day is one of the calendar."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        raise PydanticKnownError("string_pattern_mismatch", {"pattern": DAY_PATTERN}) from None
+    return text
+
+
+Day = Annotated[str, StringConstraints(pattern=DAY_PATTERN), AfterValidator(_day)]
 
 Key = tuple[str | None, str]
 """What identifies a finding: its scope and its fingerprint."""
@@ -71,7 +84,7 @@ class Baseline(_Strict):
         findings: sorted by code, scope and fingerprint.
     """
 
-    version: Literal[1] = FORMAT_VERSION
+    version: Annotated[int, Field(ge=FORMAT_VERSION, le=FORMAT_VERSION)] = FORMAT_VERSION
     traces: Annotated[int, Field(ge=0)] = 0
     by_trace: bool = False
     findings: list[Entry] = []

@@ -1,6 +1,7 @@
 """In which traces a finding is the same: those of one captured workload, or of any name."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -27,6 +28,11 @@ def scope_of(report: TraceReport, *, by_trace: bool) -> str | None:
     if notes is not None:
         return _workload(notes)
     return printable(PurePath(report.trace).name) if by_trace else None
+
+
+def distinct_traces(reports: Sequence[TraceReport]) -> int:
+    """Return of how many files the reports are: one that was given twice proves no more."""
+    return len({os.path.realpath(report.trace) for report in reports})
 
 
 def _workload(notes: Mapping[str, Any]) -> str:

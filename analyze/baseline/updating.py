@@ -7,7 +7,7 @@ from typing import Any, Literal
 from analyze.baseline.change import change_since, main_amount
 from analyze.baseline.comparing import held, vanished
 from analyze.baseline.model import Baseline, Entry, Key
-from analyze.baseline.scope import scope_of
+from analyze.baseline.scope import distinct_traces, scope_of
 from analyze.engine.result import LEVELS, Finding, TraceReport
 from analyze.words import printable
 
@@ -110,7 +110,7 @@ def update(
 
 
 def _without_scope(reports: Sequence[TraceReport], *, by_trace: bool) -> int:
-    return sum(scope_of(report, by_trace=by_trace) is None for report in reports)
+    return distinct_traces([r for r in reports if scope_of(r, by_trace=by_trace) is None])
 
 
 def _kept(entry: Entry, found: Found | None, tolerance: float, *, accept: bool) -> Step:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from analyze.cli.completing import complete_files
-from analyze.cli.help_page import RULE_CODES, SHARE, TRACE_ENVIRONMENT, Command, Example, Page
+from analyze.cli.help_page import FILE_CODES, SHARE, TRACE_ENVIRONMENT, Command, Example, Page
 from analyze.cli.one_trace import check_one, one_trace
 from analyze.cli.rule_options import RuleOptions, rule_options
 from analyze.cli.traces import cache_option, forward_option, reading
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
                 "a copy that shows the findings in a viewer",
             ),
         ),
-        exit_codes=RULE_CODES,
+        exit_codes=FILE_CODES,
         environment=TRACE_ENVIRONMENT,
         see_also=(
             "analyze open",
@@ -58,7 +58,7 @@ def annotate(
     from analyze.annotate.copying import annotate as copy  # noqa: PLC0415
 
     path = one_trace(ctx, trace, output)
-    tables, report = check_one(path, forward, options)
+    tables, report = check_one(path, forward, options, output)
     with reading(path) as progress:
         annotated = copy(path, output, tables, report, progress)
     click.echo(_told(output, annotated, report), nl=False)

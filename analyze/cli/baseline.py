@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 from click.exceptions import Exit
 
-from analyze.cli.baseline_options import tolerance_option
+from analyze.cli.baseline_options import tolerance_of, tolerance_option
 from analyze.cli.check import load_and_check
 from analyze.cli.help_page import (
     COLOURS,
@@ -33,7 +33,7 @@ from analyze.cli.traces import (
     traces_argument,
     worst_exit_code,
 )
-from analyze.errors import AnalyzeError
+from analyze.errors import AnalyzeError, NothingToCheckError
 
 if TYPE_CHECKING:
     from analyze.baseline.updating import Acceptance
@@ -120,6 +120,10 @@ def create(
     write_baseline(made, file)
     found, checked = len(made.findings), counted(len(reports), "trace")
     click.echo(f"Wrote {file}: {counted(found, 'known finding')} of {checked}")
+    anywhere = sum(entry.scope is None for entry in made.findings)
+    if anywhere:
+        known = counted(anywhere, "of them is known", "of them are known")
+        click.echo(f"{known} in any trace, whatever its name; --by-trace knows them by file name")
 
 
 @baseline.command(
@@ -154,7 +158,7 @@ def update(
     output: Path | None,
     accept: bool,
     reason: str | None,
-    tolerance: float,
+    tolerance: float | None,
     forward: str | None,
     options: RuleOptions,
 ) -> None:
@@ -173,7 +177,8 @@ def update(
     file = _file(output, loaded.found)
     before = read_baseline(file)
     reports = _reports(ctx, traces, forward, loaded, file)
-    done = bring_up_to_date(before, reports, tolerance, _acceptance(reason), accept=accept)
+    share = tolerance_of(tolerance, loaded.found.config)
+    done = bring_up_to_date(before, reports, share, _acceptance(reason), accept=accept)
     write_baseline(done.baseline, file)
     emit(render_update(str(file), done), None)
 
@@ -191,7 +196,7 @@ def update(
     ),
 )
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
-@format_option("text", "json")
+@format_option("text", "json", help_text="How to print.")
 def show(file: Path | None, output_format: str) -> None:
     """Print the known findings of FILE, by default that of the configuration."""
     from analyze.baseline.file import read_baseline  # noqa: PLC0415
@@ -233,11 +238,12 @@ def _reports(
         AnalyzeError: no rule is left to run.
     """
     rules = loaded.selection.apply(loaded.rules)
-    forward = forward or loaded.found.config.forward
+    forward = loaded.found.config.forward if forward is None else forward
     reports, codes = [], [0]
     for path in find_traces(traces, command_names(ctx), codes, file):
         try:
             _, report = load_and_check(path, forward, rules, loaded.selection)
+            _complain_of_failures(report, file)
             reports.append(report)
         except AnalyzeError as error:
             codes.append(complain(error))
@@ -245,3 +251,20 @@ def _reports(
         complain(AnalyzeError(f"{file}: not written, since not every trace could be checked"))
         raise Exit(worst_exit_code(codes))
     return reports
+
+
+def _complain_of_failures(report: "TraceReport", file: Path) -> None:
+    """Say which rules failed: what they would have found is not known.
+
+    Raises:
+        NothingToCheckError: no rule came to a verdict, so that nothing is known.
+    """
+    if report.why_nothing is not None:
+        raise NothingToCheckError(f"{report.trace}: {report.why_nothing}")
+    for failure in report.errors:
+        complain(
+            AnalyzeError(
+                f"{report.trace}: {failure.code} {failure.name} failed, so {file} does not hold"
+                f" what it would find: {failure.message}"
+            )
+        )

@@ -1,5 +1,6 @@
 """``--baseline`` and ``--baseline-tolerance``: findings that are known and gate no more."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,18 +8,23 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from analyze.cli.help_page import BASELINE
+from analyze.cli.traces import INPUTS, refuse_overwriting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from analyze.baseline.model import Baseline
+    from analyze.config import Config
     from analyze.engine.result import TraceReport
 
-_DEFAULT_PERCENT = 20
+DEFAULT_PERCENT = 20
 
 
-def _as_share(_ctx: click.Context, _parameter: click.Parameter, percent: float) -> float:
-    return percent / 100
+def _number(_ctx: click.Context, _parameter: click.Parameter, given: float | None) -> float | None:
+    """Refuse what is no number: no range holds back ``nan``, and nothing is ever worse by it."""
+    if given is not None and math.isnan(given):
+        raise click.BadParameter("nan is no number of percent")
+    return given
 
 
 baseline_option = click.option(
@@ -33,11 +39,10 @@ tolerance_option = click.option(
     "tolerance",
     panel=BASELINE,
     type=click.FloatRange(min=0, max=1e6),
-    default=_DEFAULT_PERCENT,
-    show_default=True,
     metavar="PERCENT",
-    callback=_as_share,
-    help="A known finding is worse when it costs this much more than it did.",
+    callback=_number,
+    help="A known finding is worse when it costs this much more than it did. Default:"
+    f" `baseline-tolerance` of the configuration, else {DEFAULT_PERCENT}.",
 )
 
 
@@ -64,14 +69,32 @@ class Known:
         return compared(reports, self.baseline, str(self.file), self.tolerance)
 
 
-def read_known(file: Path | None, tolerance: float) -> Known:
+def tolerance_of(given: float | None, config: "Config") -> float:
+    """Return the tolerance as a share.
+
+    Args:
+        given: by the option, in percent.
+        config: what holds where none is given.
+    """
+    configured = config.baseline_tolerance
+    percent = configured if given is None else given
+    return (DEFAULT_PERCENT if percent is None else percent) / 100
+
+
+def read_known(file: Path | None, tolerance: float, *outputs: Path) -> Known:
     """Return what a baseline file, if there is one, says.
 
+    Args:
+        file: the baseline.
+        tolerance: the relative change of an amount that is none.
+        outputs: the files that will be written.
+
     Raises:
-        AnalyzeError: it cannot be read.
+        AnalyzeError: it cannot be read, or is one of the outputs.
     """
     if file is None:
         return Known()
+    refuse_overwriting([file], *outputs, what=INPUTS)
     from analyze.baseline.file import read_baseline  # noqa: PLC0415
 
     return Known(file, read_baseline(file), tolerance)

@@ -31,7 +31,8 @@ def paths_below(folder: Path) -> tuple[Path, ...]:
     return tuple(folder.rglob("*"))
 
 
-def _manifests(folder: Path) -> list[Path]:
+def manifests_below(folder: Path) -> list[Path]:
+    """Return the capture.json files in a folder and those below it."""
     return sorted(path for path in paths_below(folder) if path.name == CAPTURE_JSON)
 
 
@@ -52,7 +53,7 @@ def problems(folder: Path) -> list[TraceError]:
     A trace that capture.json names may be gone, or capture.json itself not be usable.
     """
     found = []
-    for manifest in _manifests(folder):
+    for manifest in manifests_below(folder):
         try:
             _read(manifest)
         except TraceError as error:
@@ -73,7 +74,7 @@ def captures_without_trace(arguments: Sequence[str]) -> "list[Uncaptured]":
         manifest
         for folder in map(capture_folder, arguments)
         if folder is not None
-        for manifest in _manifests(folder)
+        for manifest in manifests_below(folder)
     ]
     from analyze.engine.result import Uncaptured  # noqa: PLC0415
 

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import rich_click as click
 from click.exceptions import Exit
 
-from analyze.cli.baseline_options import Known, baseline_option, read_known, tolerance_option
+from analyze.cli.baseline_options import (
+    Known,
+    baseline_option,
+    read_known,
+    tolerance_of,
+    tolerance_option,
+)
 from analyze.cli.capture_folders import captures_without_trace
 from analyze.cli.completing import complete_files
 from analyze.cli.expectations import NO_GUESSES, Guesses, read_guesses
@@ -16,6 +22,7 @@ from analyze.cli.report_output import ReportOutput, report_output
 from analyze.cli.rule_options import LoadedRules, RuleOptions, rule_options
 from analyze.cli.stored import from_option, read_stored, refuse_misfits
 from analyze.cli.traces import (
+    INPUTS,
     cache_option,
     command_names,
     complain,
@@ -68,7 +75,7 @@ FINDINGS = 1
         ),
     ),
 )
-@click.argument("traces", metavar="TRACE...", nargs=-1, shell_complete=complete_files)
+@click.argument("traces", metavar="[TRACE...]", nargs=-1, shell_complete=complete_files)
 @from_option
 @report_output
 @forward_option
@@ -98,24 +105,27 @@ def check(
     fail_on: "FailOn | None",
     expected: tuple[Path, ...],
     baseline: Path | None,
-    tolerance: float,
+    tolerance: float | None,
     options: RuleOptions,
 ) -> None:
     """Print coverage, then findings: expected, observed, where, evidence, action, savings.
 
-    TRACE is what torch.profiler wrote, a folder of traces, or `-` for standard input. Findings are
-    ranked by severity and by what could be saved; what the trace cannot answer is said, too. The
-    code of the exit is that of the worst trace: 4, 3, 1, 2, 0 in this order.
+    TRACE is what torch.profiler wrote, a folder of traces, or `-` for standard input; --from takes
+    stored results instead. Findings are ranked by severity and by what could be saved; what the
+    trace cannot answer is said, too. The code of the exit is that of the worst trace: 4, 3, 1, 2, 0
+    in this order.
     """
     refuse_misfits(ctx, traces, stored)
     if stored:
         refuse_overwriting(stored, *out.files, what="results")
-        found = options.configuration()
-        known = read_known(baseline or found.baseline, tolerance)
+        found = options.configuration(*out.files)
+        file, share = baseline or found.baseline, tolerance_of(tolerance, found.config)
+        known = read_known(file, share, *out.files)
         codes: list[int] = []
         results = read_stored(stored, codes)
         ctx.exit(_show(results, known, fail_on or found.config.fail_on, out, codes))
-    loaded = options.load_sound()
+    refuse_overwriting(expected, *out.files, what=INPUTS)
+    loaded = options.load_sound(*out.files)
     config = loaded.found.config
     codes = [complain(loaded.invalid)] if loaded.invalid else []
     guesses = read_guesses(expected, codes)
@@ -123,18 +133,28 @@ def check(
     rules = _selected(loaded, codes)
     if forward is None:
         forward = config.forward or guesses.forward
-    known = read_known(baseline or loaded.found.baseline, tolerance)
+    file, share = baseline or loaded.found.baseline, tolerance_of(tolerance, config)
+    known = read_known(file, share, *out.files)
     reports: list[TraceReport] = []
-    for path in find_traces(traces, command_names(ctx), codes, *out.files):
+    failures: dict[str, str] = {}
+
+    def complain_of(argument: str, error: AnalyzeError) -> int:
+        failures[argument] = str(error)
+        return complain(error)
+
+    names = command_names(ctx)
+    for path in find_traces(traces, names, codes, *out.files, on_error=complain_of):
         try:
             trace, report = load_and_check(path, forward, rules, loaded.selection, guesses)
         except AnalyzeError as error:
-            codes.append(complain(error))
+            codes.append(complain_of(path, error))
             continue
         reports.append(_with_views(report, trace) if out.needs_views else report)
         codes += guesses.unanswered(report, rules)
     _complain_of_stale_ignores(reports, loaded)
-    reports[:1] = [_with_uncaptured(report, traces) for report in reports[:1]]
+    reports[:1] = [_of_the_run(report, traces, failures) for report in reports[:1]]
+    if not reports:
+        out.write_none(failures)
     ctx.exit(_show(reports, known, fail_on or config.fail_on, out, codes))
 
 
@@ -144,9 +164,23 @@ def _with_views(report: "TraceReport", trace: "Trace") -> "TraceReport":
     return with_views(report, trace)
 
 
-def _with_uncaptured(report: "TraceReport", arguments: tuple[str, ...]) -> "TraceReport":
-    """Return the first report of a run with what was to be captured and has no trace."""
-    return dataclasses.replace(report, uncaptured=tuple(captures_without_trace(arguments)))
+def _of_the_run(
+    report: "TraceReport", arguments: tuple[str, ...], failures: dict[str, str]
+) -> "TraceReport":
+    """Return the first report of a run with what is missing from the run.
+
+    Args:
+        report: the first one.
+        arguments: as given.
+        failures: why traces could not be checked.
+    """
+    from analyze.engine.result import Unread  # noqa: PLC0415
+
+    return dataclasses.replace(
+        report,
+        uncaptured=tuple(captures_without_trace(arguments)),
+        unread=tuple(Unread(trace, message) for trace, message in failures.items()),
+    )
 
 
 def _selected(loaded: LoadedRules, codes: list[int]) -> "list[Rule]":

@@ -73,7 +73,7 @@ def compare(
     """
     from analyze.report.compare import compare as compute  # noqa: PLC0415
 
-    loaded = options.load()
+    loaded = options.load(output)
     rules = loaded.selection.apply(loaded.rules)
     forward = loaded.found.config.forward if forward is None else forward
     sides, codes = [], [0]

@@ -64,6 +64,23 @@ def complete_tables(_c: click.Context, _p: click.Parameter, word: str) -> list[C
     return _fitting(word, ((name, "") for name in TABLES))
 
 
+def complete_also(_c: click.Context, _p: click.Parameter, word: str) -> list[CompletionItem[str]]:
+    """Complete ``FORMAT=``, and the name of a file otherwise."""
+    from analyze.report.formats import FORMATS  # noqa: PLC0415
+
+    formats = _fitting(word, ((f"{name}=", "") for name in FORMATS))
+    return formats or complete_files(_c, _p, word)
+
+
+def complete_gate(_c: click.Context, _p: click.Parameter, word: str) -> list[CompletionItem[str]]:
+    """Complete the amount that a condition of ``diff --fail-if`` ends in."""
+    from analyze.diff.quantities import QUANTITIES  # noqa: PLC0415
+
+    name = _last_name(word)
+    before = word[: len(word) - len(name)]
+    return _fitting(word, ((before + each.name, each.meaning) for each in QUANTITIES))
+
+
 def complete_columns(table: str) -> Completer:
     """Return what completes the column that an expression over a table ends in."""
 

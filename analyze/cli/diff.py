@@ -6,7 +6,7 @@ from typing import Any
 import rich_click as click
 
 from analyze.cli.check import load_and_check
-from analyze.cli.completing import complete_files
+from analyze.cli.completing import complete_files, complete_gate
 from analyze.cli.help_page import COMPARE, GATE_CODES, TRACE_ENVIRONMENT, Command, Example, Page
 from analyze.cli.rule_options import RuleOptions, rule_options
 from analyze.cli.traces import (
@@ -46,7 +46,7 @@ _GATE_CODES = {"passed": 0, "failed": 1, "unanswered": 2}
 )
 @click.argument("before", shell_complete=complete_files)
 @click.argument("after", shell_complete=complete_files)
-@format_option("text", "markdown", "json")
+@format_option("text", "markdown", "json", help_text="How to print.")
 @output_option
 @forward_option
 @cache_option
@@ -55,6 +55,7 @@ _GATE_CODES = {"passed": 0, "failed": 1, "unanswered": 2}
     "conditions",
     multiple=True,
     metavar="EXPR",
+    shell_complete=complete_gate,
     help="Exit with 1 when this holds, e.g. 'gpu_time > 1.05 * before' or 'copies > 0'; with 2 when"
     " an amount in it is unknown. Repeatable.",
 )
@@ -87,14 +88,14 @@ def diff(
     A --fail-if condition is written in the language of rules. A name is AFTER's amount, before.NAME
     is BEFORE's, plain `before` is BEFORE's of the one amount in the condition: gpu_time, gpu_idle,
     gpu_span, cpu_time, latency (microseconds; ms(1) is 1000), gpu_ops, kernels, copies, launches,
-    syncs, peak_memory (bytes, as GiB(1)), findings.
+    syncs, cpu_ops, peak_memory (bytes, as GiB(1)), findings.
     """
     from analyze.diff.gates import compile_gate  # noqa: PLC0415
     from analyze.report.diff import diff as compute  # noqa: PLC0415
 
     gates = [compile_gate(condition) for condition in conditions]
     _refuse_overwriting(output, before, after)
-    loaded = options.load()
+    loaded = options.load(output)
     rules = loaded.selection.apply(loaded.rules)
     forward = loaded.found.config.forward if forward is None else forward
     sides, codes = [], [0]

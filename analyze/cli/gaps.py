@@ -79,7 +79,10 @@ def gaps(
 
     A gap is a time in which a device had nothing to do, between its first and its last work. Its
     cause follows from when the work that ended it was launched, and from what the thread that
-    launched it did in the meantime.
+    launched it did in the meantime: host, launched too late; sync, launched after a wait; input,
+    after the loading of data; profiler, after the profiler's overhead; launch, the launching call
+    itself; stream, after the work of another stream; device, between queued work. It is unknown
+    where no launch was recorded.
     """
     check_where(where, _TABLE)
     if limit is None and shared["output_format"] == "text":

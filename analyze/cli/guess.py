@@ -75,7 +75,7 @@ def _print_schema(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> No
     help="Ask nothing and write nothing: compare TRACE with this guess file.",
 )
 @forward_option
-@format_option("text", "json")
+@format_option("text", "json", help_text="How to print.")
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
@@ -142,7 +142,7 @@ def _compare_with_file(
     from analyze.guess.loading import load_guesses  # noqa: PLC0415
 
     (file,) = load_guesses([expect])
-    loaded = _load(ctx, trace, forward or file.forward)
+    loaded = _load(ctx, trace, file.forward if forward is None else forward)
     _show(loaded, list(file.guesses), file.path, output_format, limit)
 
 

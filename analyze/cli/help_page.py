@@ -60,11 +60,11 @@ GATE_CODES: Mapping[int, str] = {
 
 FILE_CODES: Mapping[int, str] = {
     0: "written",
-    2: "usage error, a trace holds nothing, or the file cannot be read or written",
+    2: "usage error, a trace holds nothing, or a file cannot be read or written",
     3: _USAGE[3],
     4: "rules are invalid",
 }
-"""Exit codes of commands that write a baseline."""
+"""Exit codes of commands that write a file and load rules."""
 
 GUESS_CODES: Mapping[int, str] = {
     0: "compared or written",
@@ -142,6 +142,10 @@ class Command(click.RichCommand):
         for name in (OPTIONS, OUTPUT, READING, BASELINE, RULES):
             self.add_panel(click.RichOptionPanel(name))
 
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help page."""
+        return _without_trailing_blanks(super().get_help(ctx))
+
     def format_help_text(  # type: ignore[override]
         self, _ctx: click.RichContext, formatter: click.RichHelpFormatter
     ) -> None:
@@ -163,6 +167,10 @@ class Group(click.RichGroup):
         super().__init__(*args, **kwargs)
         self.page = page
 
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help page."""
+        return _without_trailing_blanks(super().get_help(ctx))
+
     def format_help_text(  # type: ignore[override]
         self, _ctx: click.RichContext, formatter: click.RichHelpFormatter
     ) -> None:
@@ -174,6 +182,11 @@ class Group(click.RichGroup):
     ) -> None:
         """Write the page."""
         _write_page(self.page, formatter)
+
+
+def _without_trailing_blanks(text: str) -> str:
+    """Drop what rich fills lines up with; in a terminal it stands before a colour's end."""
+    return "\n".join(line.rstrip(" ") for line in text.split("\n"))
 
 
 def _write_paragraphs(text: str | None, formatter: click.RichHelpFormatter) -> None:

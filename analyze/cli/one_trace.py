@@ -33,17 +33,25 @@ def one_trace(ctx: click.Context, argument: str, output: "Path | None" = None) -
     return traces[0]
 
 
-def check_one(path: str, forward: str | None, options: RuleOptions) -> "tuple[Trace, TraceReport]":
+def check_one(
+    path: str, forward: str | None, options: RuleOptions, output: "Path | None" = None
+) -> "tuple[Trace, TraceReport]":
     """Read a trace and run the rules that the options choose.
+
+    Args:
+        path: of the trace.
+        forward: as ``--forward``.
+        options: the options.
+        output: the file that will be written.
 
     Raises:
         TraceError: the file cannot be read as a PyTorch trace.
         RuleError: a rule is invalid.
         NothingToCheckError: nothing was recorded in it, or no rule could come to a verdict.
     """
-    loaded = options.load()
+    loaded = options.load(output)
     rules = loaded.selection.apply(loaded.rules)
-    forward = forward or loaded.found.config.forward
+    forward = loaded.found.config.forward if forward is None else forward
     trace, report = load_and_check(path, forward, rules, loaded.selection)
     if report.why_nothing is not None:
         raise NothingToCheckError(f"{report.trace}: {report.why_nothing}")

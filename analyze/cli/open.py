@@ -134,8 +134,13 @@ def _page(viewer: str) -> str:
     Raises:
         BadParameter: it is none.
     """
-    parts = urlsplit(viewer)
-    if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
+    try:
+        parts = urlsplit(viewer)
+        is_page = parts.scheme in ("http", "https") and bool(parts.hostname)
+        is_page = is_page and not (parts.query or parts.fragment) and parts.port != 0
+    except ValueError:
+        is_page = False
+    if not is_page:
         raise click.BadParameter(f"{viewer!r} is no address of a page", param_hint="--viewer")
     return viewer.rstrip("/")
 
@@ -148,7 +153,7 @@ def _serving(port: int, page: str) -> Iterator["TraceServer"]:
     from analyze.viewer.server import TraceServer  # noqa: PLC0415
 
     parts = urlsplit(page)
-    with TraceServer(port, f"{parts.scheme}://{parts.netloc}") as server:
+    with TraceServer(port, f"{parts.scheme}://{parts.netloc.lower()}") as server:
         Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield server

@@ -1,16 +1,26 @@
 """``--format``, ``--output``, ``--also``: in which formats findings are written, and where."""
 
 import functools
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from analyze.cli.completing import complete_also
 from analyze.cli.help_page import OUTPUT
-from analyze.cli.traces import emit, output_option
-from analyze.report.formats import FORMATS, WITH_VIEWS, Rendering, format_of, render
+from analyze.cli.traces import STEP_SUMMARY, emit, output_option
+from analyze.report.formats import (
+    FORMATS,
+    SUFFIXES,
+    WITH_VIEWS,
+    Rendering,
+    format_of,
+    format_of_suffix,
+    render,
+)
 
 if TYPE_CHECKING:
     from analyze.engine.result import TraceReport
@@ -56,6 +66,22 @@ class ReportOutput:
             emit(render(name, reports, Rendering(self.verbose)), path)
         emit(render(self.format, reports, Rendering(self.verbose, color)), self.path)
 
+    def write_none(self, failures: Mapping[str, str]) -> None:
+        """Say that nothing is written, since no trace could be checked.
+
+        A report without results would be taken for a clean one: code scanning, for one, closes
+        every alert that a new upload does not hold.
+
+        Args:
+            failures: why, by trace.
+        """
+        for path in self.files:
+            click.echo(f"analyze: {path}: not written, since no trace could be checked", err=True)
+        if self.format == "github" and self.path is None:
+            from analyze.report.github import annotate_unread  # noqa: PLC0415
+
+            emit(annotate_unread(list(failures.values())), None)
+
 
 def report_output(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options; the command gets them as one :class:`ReportOutput` named ``out``."""
@@ -69,13 +95,48 @@ def report_output(command: Callable[..., Any]) -> Callable[..., Any]:
         verbose: bool,
         **rest: Any,
     ) -> Any:
-        by_name = format_of(output) if output else None
-        out = ReportOutput(output_format or by_name or FORMATS[0], output, also, verbose)
+        out = ReportOutput(output_format or _by_name(output), output, also, verbose)
+        _refuse_twice(out.files)
         return command(*args, out=out, **rest)
 
     for option in reversed(_OPTIONS):
         option(bundled)
     return bundled
+
+
+def _refuse_twice(files: Sequence[Path]) -> None:
+    """Check that no file is to be written twice; to a pipe, a device or the step summary one may.
+
+    Raises:
+        UsageError: one is.
+    """
+    seen: dict[Path, Path] = {}
+    for file in files:
+        is_replaced = file.is_file() or not file.exists()
+        if not is_replaced or str(file) == os.environ.get(STEP_SUMMARY):
+            continue
+        first = seen.setdefault(file.resolve(), file)
+        if first is not file:
+            raise click.UsageError(
+                f"{file} is written twice, by --output and --also or two of --also: name two files"
+            )
+
+
+def _by_name(output: Path | None) -> str:
+    """Return the format that the name of an output asks for; of no name, or a plain one, text.
+
+    Raises:
+        UsageError: its suffix is that of no format.
+    """
+    if output is None:
+        return FORMATS[0]
+    found = format_of(output)
+    if found is None:
+        raise click.UsageError(
+            f"--output {output}: {output.suffix} is the suffix of no format; end the name in"
+            f" {', '.join(SUFFIXES)}, or say --format"
+        )
+    return found
 
 
 def _also(
@@ -93,7 +154,7 @@ def _format_and_file(given: str) -> tuple[str, Path]:
     name, equals, file = given.partition("=")
     if equals and name in FORMATS and file:
         return name, Path(file)
-    by_name = format_of(Path(given))
+    by_name = format_of_suffix(Path(given))
     if by_name is None:
         formats = ", ".join(FORMATS)
         raise click.BadParameter(f"{given!r}: write FORMAT=FILE, FORMAT one of {formats}")
@@ -117,7 +178,9 @@ _OPTIONS = (
         multiple=True,
         metavar="[FORMAT=]FILE",
         callback=_also,
-        help="Write this file as well, e.g. report.html or sarif=findings.json. Repeatable.",
+        shell_complete=complete_also,
+        help="Write this file as well, e.g. report.html or sarif=findings.json. Repeatable."
+        f" To the file that {STEP_SUMMARY} names it is added.",
     ),
     click.option(
         "-v", "--verbose", panel=OUTPUT, is_flag=True, help="All evidence, and what was as guessed."

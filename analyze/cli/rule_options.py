@@ -10,6 +10,7 @@ import rich_click as click
 
 from analyze.cli.completing import complete_rules, complete_setting
 from analyze.cli.help_page import RULES
+from analyze.cli.traces import INPUTS, refuse_overwriting
 from analyze.errors import AnalyzeError
 
 if TYPE_CHECKING:
@@ -39,33 +40,41 @@ class RuleOptions:
     config: Path | None
     isolated: bool
 
-    def load(self, *, tests: bool = False) -> "LoadedRules":
+    def load(self, *outputs: Path | None, tests: bool = False) -> "LoadedRules":
         """Load all rules there are, with the parameters of the configuration and of ``--set``.
 
+        Args:
+            outputs: the files that will be written.
+            tests: read the rules' own tests, too.
+
         Raises:
-            AnalyzeError: an option or the configuration is wrong.
+            AnalyzeError: an option or the configuration is wrong, or an output is a file of rules
+                or the configuration.
             InvalidRulesError: a rule file is invalid.
         """
-        loaded = self.load_sound(tests=tests)
+        loaded = self.load_sound(*outputs, tests=tests)
         if loaded.invalid is not None:
             raise loaded.invalid
         return loaded
 
-    def load_sound(self, *, tests: bool = False) -> "LoadedRules":
-        """Load the rules that are valid, and the problems of the others.
+    def load_sound(self, *outputs: Path | None, tests: bool = False) -> "LoadedRules":
+        """Load the rules that are valid, and the problems of the others; see :meth:`load`.
 
         Raises:
-            AnalyzeError: an option or the configuration is wrong.
+            AnalyzeError: an option or the configuration is wrong, or an output is a file of rules
+                or the configuration.
             InvalidRulesError: a rule file is invalid, and a parameter of it is set.
         """
         from analyze.engine.loading import (  # noqa: PLC0415
             apply_settings,
             configured,
             load_sound_rules,
+            rule_files,
         )
 
-        found = self.configuration()
+        found = self.configuration(*outputs)
         paths = [*found.rule_paths, *self.paths]
+        refuse_overwriting(rule_files(paths), *outputs, what=INPUTS)
         rules, invalid = load_sound_rules(paths, installed=not self.isolated, tests=tests)
         try:
             rules = configured(rules, found.config.params, str(found.file))
@@ -74,17 +83,22 @@ class RuleOptions:
             raise invalid or error from None
         return LoadedRules(rules, self._selection(found), found, invalid)
 
-    def configuration(self) -> "ConfigFile":
+    def configuration(self, *outputs: Path | None) -> "ConfigFile":
         """Return the configuration: of ``--config``, else the nearest one; none if isolated.
 
+        Args:
+            outputs: the files that will be written.
+
         Raises:
-            AnalyzeError: it cannot be read or is wrong.
+            AnalyzeError: it cannot be read, is wrong, or is one of the outputs.
         """
         from analyze.config import ConfigFile, find_config, read_config  # noqa: PLC0415
 
         if self.isolated:
             return ConfigFile()
-        return read_config(self.config) if self.config else find_config(Path.cwd())
+        found = read_config(self.config) if self.config else find_config(Path.cwd())
+        refuse_overwriting([found.file] if found.file else [], *outputs, what=INPUTS)
+        return found
 
     def _selection(self, found: "ConfigFile") -> "Selection":
         """Return what the command line selects; ``--select`` starts afresh."""

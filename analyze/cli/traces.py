@@ -1,5 +1,6 @@
 """What the commands share: which traces to read, how to say how far reading is, where to print."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from analyze.cli.capture_folders import (
     capture_folder,
     captures_without_trace,
     in_order_of_capture,
+    manifests_below,
     paths_below,
     problems,
 )
@@ -36,7 +38,9 @@ SEVERITY_OF_EXIT_CODES = (4, 3, 1, 2, 0)
 """Exit codes from worst to best, for runs over several traces."""
 
 
-def format_option(*formats: str) -> Callable[[Command], Command]:
+def format_option(
+    *formats: str, help_text: str = "How to print. JSON of several traces is a list."
+) -> Callable[[Command], Command]:
     """Return the option that chooses between output formats; the first is the default."""
     return click.option(
         "--format",
@@ -45,7 +49,7 @@ def format_option(*formats: str) -> Callable[[Command], Command]:
         type=click.Choice(formats),
         default=formats[0],
         show_default=True,
-        help="How to print. JSON of several traces is a list.",
+        help=help_text,
     )
 
 
@@ -104,7 +108,11 @@ def command_names(ctx: click.Context) -> list[str]:
 
 
 def find_traces(
-    arguments: Sequence[str], commands: Sequence[str], codes: list[int], *outputs: Path | None
+    arguments: Sequence[str],
+    commands: Sequence[str],
+    codes: list[int],
+    *outputs: Path | None,
+    on_error: "Callable[[str, AnalyzeError], int] | None" = None,
 ) -> Iterator[str]:
     """Yield the trace files that the arguments name.
 
@@ -115,6 +123,7 @@ def find_traces(
         commands: names of commands, for "did you mean".
         codes: is given the exit code of each argument that names no trace, after saying so.
         outputs: the files that will be written.
+        on_error: says that an argument names no trace, instead of :func:`complain`.
 
     Raises:
         AnalyzeError: a trace is one of the outputs; nothing may be written then.
@@ -125,7 +134,7 @@ def find_traces(
             folder = capture_folder(argument)
             codes += [complain(problem) for problem in problems(folder)] if folder else []
         except TraceError as error:
-            codes.append(complain(error))
+            codes.append(on_error(argument, error) if on_error else complain(error))
 
 
 def _traces_of(argument: str, commands: Sequence[str], outputs: Sequence[Path | None]) -> list[str]:
@@ -140,16 +149,24 @@ def _traces_of(argument: str, commands: Sequence[str], outputs: Sequence[Path | 
         raise TraceError(_missing(argument, commands))
     traces = _traces_in(folder) if folder else [argument]
     refuse_overwriting(traces, *outputs)
+    if folder:
+        refuse_overwriting(manifests_below(folder), *outputs, what=INPUTS)
     return traces
 
 
-def refuse_overwriting(traces: Sequence[str], *outputs: Path | None, what: str = "traces") -> None:
+INPUTS = "inputs"
+"""What files are that are read beside traces."""
+
+
+def refuse_overwriting(
+    files: "Sequence[str | Path]", *outputs: Path | None, what: str = "traces"
+) -> None:
     """Check that no output is one of the files that are read: traces, or ``what`` they are.
 
     Raises:
         AnalyzeError: one is.
     """
-    read = {Path(trace).resolve() for trace in traces if trace != STANDARD_INPUT}
+    read = {Path(file).resolve() for file in files if file != STANDARD_INPUT}
     for output in outputs:
         if output is not None and output.resolve() in read:
             raise AnalyzeError(f"{output}: is one of the {what}; --output would overwrite it")
@@ -288,8 +305,12 @@ def show_each(
     ctx.exit(worst_exit_code(codes))
 
 
+STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
+"""Variable that names the file to which the commands of a step of GitHub Actions add Markdown."""
+
+
 def emit(text: str, output: Path | None) -> None:
-    """Print a report, or write it to a file.
+    """Print a report, or write it to a file; to the summary of a CI step it is added.
 
     Raises:
         AnalyzeError: the file cannot be written.
@@ -297,17 +318,21 @@ def emit(text: str, output: Path | None) -> None:
     if output is None:
         click.echo(text, nl=False, color=True)  # colours are in the text only where wanted
         return
-    from analyze.report.files import write_whole  # noqa: PLC0415
+    from analyze.report.files import add_whole, write_whole  # noqa: PLC0415
 
-    write_whole(output, text)
+    if str(output) == os.environ.get(STEP_SUMMARY):
+        add_whole(output, text)
+    else:
+        write_whole(output, text)
 
 
 def complain(error: AnalyzeError) -> int:
     """Print an error on standard error, in one line unless it is about rules; return its code."""
-    from analyze.words import visible  # noqa: PLC0415
+    from analyze.words import inert_to_ci, visible  # noqa: PLC0415
 
     is_about_rules = isinstance(error, RuleError)
-    click.echo(str(error) if is_about_rules else f"analyze: {visible(str(error))}", err=True)
+    text = str(error) if is_about_rules else f"analyze: {visible(str(error))}"
+    click.echo(inert_to_ci(text), err=True)
     return error.exit_code
 
 

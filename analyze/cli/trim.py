@@ -1,13 +1,14 @@
 """``analyze trim``: a smaller trace of chosen steps, with names that may be shown to others."""
 
 from collections.abc import Callable
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from analyze.cli.completing import complete_files, complete_rule
-from analyze.cli.help_page import RULE_CODES, SHARE, TRACE_ENVIRONMENT, Command, Example, Page
+from analyze.cli.help_page import FILE_CODES, SHARE, TRACE_ENVIRONMENT, Command, Example, Page
 from analyze.cli.rule_options import LoadedRules, RuleOptions, rule_options
 from analyze.cli.traces import (
     STANDARD_INPUT,
@@ -17,8 +18,12 @@ from analyze.cli.traces import (
     forward_option,
     load_recorded,
 )
+from analyze.errors import AnalyzeError
+from analyze.words import visible
 
 if TYPE_CHECKING:
+    from analyze.engine.result import Finding
+    from analyze.engine.rule import Rule
     from analyze.tables.build import Trace
     from analyze.trim.selection import Selected
     from analyze.trim.trimming import Rewriting, TrimReport
@@ -40,7 +45,7 @@ _NS_IN_MS = 1_000_000
                 "a finding, with names that may be shown",
             ),
         ),
-        exit_codes=RULE_CODES,
+        exit_codes=FILE_CODES,
         environment=TRACE_ENVIRONMENT,
         see_also=(
             "analyze annotate",
@@ -72,7 +77,8 @@ _NS_IN_MS = 1_000_000
     "context_ms",
     type=click.FloatRange(0, _MAX_CONTEXT_MS),
     metavar="MS",
-    help="With --around: milliseconds before and after. Default: the whole forward around it.",
+    help="With --around: milliseconds before and after. Default: the whole forward"
+    " around it, and 5 ms before and after where there is none.",
 )
 @click.option(
     "--places",
@@ -115,26 +121,60 @@ def trim(
     Numbers are copied digit by digit. With --anonymise alone everything is kept. What was kept of
     what stands in the written trace, and on standard error.
     """
+    from analyze.report.files import open_descriptor  # noqa: PLC0415
     from analyze.trace.source import STDIN_NAME  # noqa: PLC0415
     from analyze.trim import trimming  # noqa: PLC0415
 
     if kept_names and not anonymise:
         raise click.UsageError("--keep needs --anonymise")
-    loaded = options.load() if chosen["around"] is not None else None
+    loaded = options.load(output) if chosen["around"] is not None else None
     choose = _choice(chosen, loaded, anonymise=anonymise)
-    forward = forward or (loaded.found.config.forward if loaded else None)
+    if forward is None and loaded:
+        forward = loaded.found.config.forward
     with trimming.rereadable(_one_trace(ctx, trace, output)) as path:
         read = load_recorded(path, forward)
         rewriting = _anonymiser(kept_names) if anonymise else None
         source = STDIN_NAME if trace == STANDARD_INPUT else None
-        report = trimming.trim(read, output, choose(read), rewriting, source)
+        chosen_part, finding = choose(read)
+        report = trimming.trim(read, output, chosen_part, rewriting, source)
     click.echo(_text(read, report), err=True, nl=False)
+    if finding and loaded and output.is_file() and open_descriptor(output) is None:
+        _warn_if_gone(finding, output, forward, loaded.rules, anonymised=anonymise)
+
+
+def _warn_if_gone(
+    finding: "Finding", output: Path, forward: str | None, rules: "list[Rule]", *, anonymised: bool
+) -> None:
+    """Say so where the finding that was trimmed around is not found in what was written.
+
+    A rule may rest on more than the kept time: on the median of all launches, say. Of an anonymised
+    trace only the code is looked for, since the names that a rule groups by are other ones.
+    """
+    from analyze.engine.run import run_rules  # noqa: PLC0415
+    from analyze.tables.build import load_trace  # noqa: PLC0415
+
+    own = [rule for rule in rules if rule.code == finding.code]
+    try:
+        found = run_rules(load_trace(output, forward=None if anonymised else forward), own).findings
+    except AnalyzeError as error:
+        click.echo(f"analyze: {visible(str(error))}", err=True)
+        found = ()
+    if anonymised:
+        is_found = any(each.code == finding.code for each in found)
+    else:
+        is_found = any(each.fingerprint == finding.fingerprint for each in found)
+    if not is_found:
+        click.echo(
+            f"analyze: {output}: {finding.code} is not found in it: the rule rests on more than was"
+            " kept; keep more with --context, --places or --forwards",
+            err=True,
+        )
 
 
 def _choice(
     chosen: dict[str, Any], rules: LoadedRules | None, *, anonymise: bool
-) -> "Callable[[Trace], Selected | None]":
-    """Return what finds the kept time in a trace.
+) -> "Callable[[Trace], tuple[Selected | None, Finding | None]]":
+    """Return what finds the kept time in a trace, and the finding that it is around, if any.
 
     Raises:
         UsageError: not one way to choose is given, or it is written wrongly.
@@ -146,6 +186,8 @@ def _choice(
         raise click.UsageError(f"--{ways[0]} and --{ways[1]}: choose one of them")
     if chosen["context_ms"] is not None and ways != ["around"]:
         raise click.UsageError("--context needs --around")
+    if chosen["context_ms"] is not None and isnan(chosen["context_ms"]):
+        raise click.UsageError("--context: nan is no number of milliseconds")
     if not ways and not anonymise:
         raise click.UsageError(
             "say what to keep: --steps, --forwards, --between or --around; or --anonymise"
@@ -153,17 +195,17 @@ def _choice(
     match ways:
         case ["steps"]:
             steps = _parsed(selection.parse_ranges, "steps", chosen)
-            return lambda trace: selection.select_steps(trace, steps)
+            return lambda trace: (selection.select_steps(trace, steps), None)
         case ["forwards"]:
             forwards = _parsed(selection.parse_ranges, "forwards", chosen)
-            return lambda trace: selection.select_forwards(trace, forwards)
+            return lambda trace: (selection.select_forwards(trace, forwards), None)
         case ["between"]:
             window = _parsed(selection.parse_between, "between", chosen)
-            return lambda trace: selection.select_between(trace, window)
+            return lambda trace: (selection.select_between(trace, window), None)
         case ["around"]:
             return lambda trace: _around(trace, chosen, rules)
         case _:
-            return lambda _: None
+            return lambda _: (None, None)
 
 
 def _parsed(parse: Callable[[str], Any], way: str, chosen: dict[str, Any]) -> Any:
@@ -173,7 +215,9 @@ def _parsed(parse: Callable[[str], Any], way: str, chosen: dict[str, Any]) -> An
         raise click.UsageError(f"--{way}: {error}") from None
 
 
-def _around(trace: "Trace", chosen: dict[str, Any], rules: LoadedRules | None) -> "Selected":
+def _around(
+    trace: "Trace", chosen: dict[str, Any], rules: LoadedRules | None
+) -> "tuple[Selected, Finding]":
     from analyze.engine.run import run_rules  # noqa: PLC0415
     from analyze.trim.selection import find_finding, select_around  # noqa: PLC0415
 
@@ -184,7 +228,7 @@ def _around(trace: "Trace", chosen: dict[str, Any], rules: LoadedRules | None) -
     finding = find_finding(listed, report.findings, chosen["around"])
     context = chosen["context_ms"]
     context_ns = None if context is None else round(context * _NS_IN_MS)
-    return select_around(trace, finding, context_ns, chosen["places"])
+    return select_around(trace, finding, context_ns, chosen["places"]), finding
 
 
 def _one_trace(ctx: click.Context, argument: str, output: Path) -> str:

@@ -113,7 +113,9 @@ def _shapes_by_chain(trace: Trace) -> dict[str, frozenset[str]]:
 
 def _side(side: str, trace: Trace, facts: Facts) -> Iterator[str]:
     if facts["truncated"]:
-        yield f"{side} is cut short: its last forward may be incomplete"
+        yield f"{side} is cut short: of what it launched last, work is missing"
+    if trace.header.trimmed:
+        yield f"{side} was trimmed: it is a part of a recording"
     if facts["numerics_ok"] is False:
         yield f"{side} computes wrong results, by capture.json: its speed proves nothing"
     yield from outside_sentences(side, share_outside_forwards(trace))

@@ -10,6 +10,7 @@ from analyze.diff.noise import LEAST_CHANGE, Amount, State, amount, judge
 from analyze.engine.result import TraceReport
 from analyze.tables.build import Trace
 from analyze.tables.catalogue import Need
+from analyze.tables.units import WHOLE_TRACE
 
 Unit = Literal["us", "bytes", ""]
 
@@ -52,6 +53,7 @@ QUANTITIES: tuple[Quantity, ...] = (
     Quantity("copies", "", "memory copies launched in a forward"),
     Quantity("launches", "", "kernel and graph launches in a forward"),
     Quantity("syncs", "", "synchronising calls in a forward"),
+    Quantity("cpu_ops", "", "CPU ops recorded in a forward, those inside other ops too"),
     Quantity("latency", "us", "one call with the profiler off, by capture.json"),
     Quantity("peak_memory", "bytes", "most memory allocated during one call, by capture.json"),
     Quantity("findings", "", "findings, benign ones aside, of rules that both traces answer"),
@@ -68,6 +70,7 @@ _GPU_COLUMNS = {
 }
 _NO_FORWARD = "no forward was recorded"
 _NONE_IN_FORWARDS = "GPU work was recorded, but none of it was launched in a forward"
+_IN_PART = "the file may hold only a part of every forward"
 _NO_CALLS = Known(None, Need.LAUNCHES.value)
 
 
@@ -84,6 +87,7 @@ def measure(trace: Trace, report: TraceReport, answered: frozenset[str]) -> dict
     for name in ("launches", "syncs"):
         has_calls = not trace.facts.api_calls.is_empty()
         measured[name] = _of_forwards(trace, name) if has_calls else _no_calls(trace)
+    measured["cpu_ops"] = _cpu_ops(trace)
     captured = trace.header.captured
     latency_ns = captured.latency_ns
     measured["latency"] = _noted(None if latency_ns is None else latency_ns / 1000)
@@ -101,14 +105,36 @@ def _gpu_amount(trace: Trace, column: str) -> Known:
     return _of_forwards(trace, column)
 
 
+def _cpu_ops(trace: Trace) -> Known:
+    """Return the ops of a forward, without forwards of which the file may hold only a part."""
+    facts = trace.facts
+    if facts.ops.is_empty():
+        return Known(None, Need.OPS.value)
+    counts = facts.ops.drop_nulls("forward").group_by("forward").agg(cpu_ops=pl.len())
+    forwards = facts.forwards.intervals.join(
+        counts, left_on="index", right_on="forward", how="left", maintain_order="left"
+    ).with_columns(pl.col("cpu_ops").fill_null(0))
+    if trace.forward_source != WHOLE_TRACE:
+        forwards = forwards.with_columns(facts.kept.known_in(["cpu_ops"], pl.col("end_ns")))
+    values = forwards["cpu_ops"].drop_nulls().to_list()
+    return Known(amount(values)) if values else Known(None, _why_none(trace, forwards))
+
+
 def _of_forwards(trace: Trace, column: str) -> Known:
     idle = pl.col("gpu_span_ns") - pl.col("gpu_busy_ns")
     forwards = trace.forwards.with_columns(gpu_idle_ns=idle)
     values = forwards[column].drop_nulls().to_list()
     if not values:
-        return Known(None, _NO_FORWARD if forwards.is_empty() else Need.OPS.value)
+        return Known(None, _why_none(trace, forwards))
     scale = 1000 if column.endswith("_ns") else 1
     return Known(amount([value / scale for value in values]))
+
+
+def _why_none(trace: Trace, forwards: pl.DataFrame) -> str:
+    if forwards.is_empty():
+        return _NO_FORWARD
+    is_part = trace.facts.kept.units_in_part(forwards) == forwards.height
+    return _IN_PART if is_part else Need.OPS.value
 
 
 def _no_calls(trace: Trace) -> Known:

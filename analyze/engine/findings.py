@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from analyze.engine.fingerprint import fingerprint
 from analyze.engine.judge import Judged
 from analyze.engine.per import UNIT_WORD, unit_in_words
 from analyze.engine.program import Program
@@ -15,7 +14,9 @@ _DIGITS = 12
 """Significant digits that are written: enough for nanoseconds, without the noise of float64."""
 
 
-def make_finding(rule: Rule, program: Program, judged: Judged, facts: Mapping[str, Any]) -> Finding:
+def make_finding(
+    rule: Rule, program: Program, judged: Judged, facts: Mapping[str, Any], fingerprint: str
+) -> Finding:
     """Return the finding of one judged group.
 
     Args:
@@ -23,6 +24,7 @@ def make_finding(rule: Rule, program: Program, judged: Judged, facts: Mapping[st
         program: the rule as it was compiled for the trace.
         judged: the group.
         facts: the row of the table ``trace``.
+        fingerprint: of the finding.
     """
     model, benign = rule.model, judged.benign
     values = {
@@ -64,7 +66,7 @@ def make_finding(rule: Rule, program: Program, judged: Judged, facts: Mapping[st
         source=judged.source,
         known_problems=rule.known_problems,
         references=rule.references,
-        fingerprint=fingerprint(rule.code, judged.group),
+        fingerprint=fingerprint,
     )
 
 

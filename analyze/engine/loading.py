@@ -304,6 +304,15 @@ def _check_the_rest(source: _Source, reporter: Reporter) -> None:
     reporter.problems += rest.problems
 
 
+def rule_files(paths: Sequence[Path]) -> list[Path]:
+    """Return the rule files that paths of files and folders name.
+
+    Raises:
+        RuleError: a path does not exist.
+    """
+    return [file for path in paths for file in _files_of(path)]
+
+
 def _files_of(root: Path) -> list[Path]:
     try:
         if root.is_dir():

@@ -21,6 +21,12 @@ LEVELS: tuple[Level, ...] = ("info", "warning", "error")
 CONFIDENCES: tuple[Confidence, ...] = ("low", "medium", "high")
 """Confidences, lowest first."""
 
+_OF_THE_RECORDING = "trace"
+"""Category of the rules on the recording itself: what they find puts the rest in doubt."""
+
+_OF_RECORDING = "TRACE"
+"""Codes of the rules about the recording itself begin so."""
+
 _STATES: tuple[FindingState, ...] = ("mismatch", "intermittent", "informative", "benign")
 
 
@@ -147,11 +153,20 @@ class Finding:
         return self.state == "mismatch" and self.status != "preview" and not self.is_known
 
     @property
-    def rank(self) -> tuple[int, int, float, str, str]:
-        """Sort key: severest first, then by state, then by what could be saved."""
+    def is_about_recording(self) -> bool:
+        """Whether it is about the recording rather than the program."""
+        return self.category == _OF_THE_RECORDING
+
+    @property
+    def rank(self) -> tuple[int, int, bool, float, str, str]:
+        """Sort key: severest first, then by state, then by what could be saved.
+
+        Of equals, what puts the recording itself in doubt comes first.
+        """
         return (
             -LEVELS.index(self.severity),
             _STATES.index(self.state),
+            not self.is_about_recording,
             -(self.savings_us or 0.0),
             self.code,
             self.fingerprint,
@@ -236,7 +251,7 @@ class Uncaptured:
 
 @dataclass(frozen=True)
 class Unread:
-    """A trace that was to be read with the others and could not be: as named, and why."""
+    """A trace that was to be checked with the others and could not be: as named, and why."""
 
     trace: str
     message: str
@@ -265,7 +280,7 @@ class TraceReport:
         ignored: rules whose findings the configuration ignores.
         uncaptured: what was to be captured into the same folders and has no trace; said once, with
             the first trace of a run.
-        unread: traces that were to be read with this one and could not be; said once, with the
+        unread: traces that were to be checked with this one and could not be; said once, with the
             first trace of a run.
         views: what a report shows beside the findings; see :mod:`analyze.report.views`. Null where
             no format asked for it.
@@ -292,9 +307,17 @@ class TraceReport:
 
     @property
     def checked(self) -> int:
-        """How many rules came to a verdict."""
-        found = {finding.code for finding in self.findings}
-        return len(found | {c.code for c in self.passed} | {c.code for c in self.ignored})
+        """How many rules came to a verdict.
+
+        That the recording itself is sound is none where no other rule could say anything.
+        """
+        found = {rule.code for rule in (*self.findings, *self.ignored)}
+        passed = {rule.code for rule in self.passed}
+        silent = {rule.code for rule in (*self.not_applicable, *self.errors)}
+        others = {code for code in found | passed | silent if not code.startswith(_OF_RECORDING)}
+        if others and not found and others <= silent:
+            return 0
+        return len(found | passed)
 
     @property
     def why_nothing(self) -> str | None:

@@ -8,6 +8,7 @@ import polars as pl
 from analyze.engine.data import Tables, TraceTables
 from analyze.engine.evaluate import evaluate
 from analyze.engine.findings import make_finding
+from analyze.engine.fingerprint import fingerprints
 from analyze.engine.folding import Chains, fold
 from analyze.engine.model import State
 from analyze.engine.result import (
@@ -75,8 +76,9 @@ def _run_rule(rule: Rule, tables: Tables) -> RuleResult:
         not_applicable=outcome.not_applicable or outcome.unknown,
         undecided_rows=outcome.undecided_rows,
     )
-    for judged in outcome.judged:
-        finding = make_finding(rule, program, judged, tables.facts)
+    identities = fingerprints(rule.code, [judged.group for judged in outcome.judged])
+    for judged, identity in zip(outcome.judged, identities, strict=True):
+        finding = make_finding(rule, program, judged, tables.facts, identity)
         result.chains[finding.fingerprint] = judged.chains
         ignore = judged.benign is not None and judged.benign.ignore
         (result.ignored if ignore else result.findings).append(finding)

@@ -39,7 +39,7 @@ def render_baseline(file: str, baseline: Baseline, *, color: bool = False) -> st
         console.print()
         heading = Text(entry.severity, style=_STYLES[entry.severity])
         heading.append(f"  {entry.code} {printable(entry.name)}", style="bold")
-        heading.append(f"  {entry.fingerprint}")
+        heading.append(f"  {printable(entry.fingerprint)}")
         console.print(heading)
         print_pairs(console, _pairs(entry))
     return rendered(console)

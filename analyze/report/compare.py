@@ -1,5 +1,6 @@
 """Several traces at a glance, as plain data: one row a trace, amounts are medians of a forward."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,13 @@ from analyze.tables.captured import SHAPE_COLUMNS
 from analyze.words import closest, printable
 
 SCHEMA_VERSION = 1
+
+_WORD = re.compile(r"[^\W\d_]+")
+_GENERIC_WORD = re.compile(
+    "traces?|workers?|ranks?|steps?|pt|kineto|profil(?:es?|ers?|ing)|logs?|te?mp|out(?:puts?)?"
+    "|results?|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+)
+"""Of file names as profilers and scripts write them, and of the folders they write to."""
 
 _SUFFIXES = (".gz", ".zst", ".json", ".trace", ".pt")
 _TIMES = ("gpu_busy_us", "latency_us", "cpu_us")
@@ -96,7 +104,10 @@ def glance(report: TraceReport) -> Row:
 
 
 def unique_names(reports: Sequence[TraceReport]) -> list[str]:
-    """Name each trace by its capture, its file, folder and file, or path: the first unique one."""
+    """Name each trace by its capture, its file, folder and file, or path: the first unique one.
+
+    The folder goes before a file name that any trace could have, such as ``trace``, ``worker0``.
+    """
     candidates = [_names(report) for report in reports]
     taken = Counter(name for names in candidates for name in set(names))
     return [next((name for name in names if taken[name] == 1), names[-1]) for names in candidates]
@@ -105,8 +116,15 @@ def unique_names(reports: Sequence[TraceReport]) -> list[str]:
 def _names(report: TraceReport) -> list[str]:
     captured = (report.coverage["capture"] or {}).get("name")
     file = _file_name(report.trace)
+    folder = Path(report.trace).parent.name
     named = [] if captured is None else [captured]
-    return [*named, file, f"{Path(report.trace).parent.name}/{file}", report.trace]
+    telling = [folder] if _says_nothing(file) and not _says_nothing(folder) else []
+    return [*named, *telling, file, f"{folder}/{file}", report.trace]
+
+
+def _says_nothing(name: str) -> bool:
+    """Whether a name of a file or folder has only words that say nothing of what was recorded."""
+    return all(map(_GENERIC_WORD.fullmatch, _WORD.findall(name.lower())))
 
 
 def _file_name(trace: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 from analyze.diff.comparability import is_same_unit, outside_sentences
 from analyze.tables.captured import SHAPE_COLUMNS
+from analyze.tables.units import WHOLE_TRACE
 from analyze.words import UNKNOWN, duration, percentage, printable, share, size
 
 Data = Mapping[str, Any]
@@ -153,11 +154,20 @@ def lesson(row: Data) -> str:
 def notes(data: Data, named: Naming = printable) -> Iterator[str]:
     """Yield what a reader must know before comparing the numbers."""
     rows = data["traces"]
-    relative = data["relative_to"]
-    if relative is not None:
-        yield f"relative: {_TIME_WORDS[relative['time']]} / that of {named(relative['name'])}"
-    elif len(rows) > 1:
-        yield "relative: there is no time that all of them have"
+    if len(rows) > 1 or data["relative_to"] is not None:
+        yield relative_note(data["relative_to"], named)
+    yield from cautions(rows, named)
+
+
+def relative_note(relative: Data | None, named: Naming = printable) -> str:
+    """Say what times are relative to; None where there is nothing to relate them to."""
+    if relative is None:
+        return "relative: there is no time that all of them have"
+    return f"relative: {_TIME_WORDS[relative['time']]} / that of {named(relative['name'])}"
+
+
+def cautions(rows: Sequence[Data], named: Naming = printable) -> Iterator[str]:
+    """Yield what makes the numbers of traces hard to compare."""
     for key, words in _ODDITIES.items():
         odd = [named(row["name"]) for row in rows if row[key]]
         if odd:
@@ -170,9 +180,37 @@ def notes(data: Data, named: Naming = printable) -> Iterator[str]:
         outside = row["gpu_time_share_outside_forwards"]
         for sentence in outside_sentences(named(row["name"]), outside):
             yield f"careful: {sentence}"
-    units = sorted({row["forward_is"] for row in rows})
-    if not all(is_same_unit(units[0], unit) for unit in units):
+    units = _units(rows)
+    if not _are_same(units):
         yield f"careful: a forward is not the same thing in all: {', '.join(map(named, units))}"
+
+
+def unrelated(rows: Sequence[Data]) -> list[str]:
+    """Return what keeps the time of one trace from being a multiple of another's, in words.
+
+    Of whole traces nothing says that they hold the same work.
+    """
+    differing = [
+        words
+        for key, words in (("device", "devices differ"), ("phase", "phases differ"))
+        if len({row[key] for row in rows} - {None}) > 1
+    ]
+    if differing_shapes(rows):
+        differing.append("workloads differ")
+    units = _units(rows)
+    if not _are_same(units):
+        differing.append("a forward is not the same thing in all")
+    elif WHOLE_TRACE in units:
+        differing.append("whole traces need not hold the same work")
+    return differing
+
+
+def _units(rows: Sequence[Data]) -> list[str]:
+    return sorted({row["forward_is"] for row in rows})
+
+
+def _are_same(units: Sequence[str]) -> bool:
+    return all(is_same_unit(units[0], unit) for unit in units)
 
 
 def absence(name: str, status: str, reason: str | None) -> str:

@@ -1,25 +1,37 @@
 """Findings in one line each, for grep and for editors: ``trace: level CODE name: message``.
 
-Consequences and benign findings have lines too, and say so. Nothing else is printed: a trace in
-which nothing was found has no line.
+Consequences and benign findings have lines too, and say so; so has what makes findings less than
+sure, and what a baseline holds and is found no more. A whole, clean trace in which nothing was
+found has no line.
 """
 
 from collections.abc import Iterator, Sequence
 
-from analyze.engine.result import Finding, TraceReport
-from analyze.report.baseline_words import beside_baseline
+from analyze.engine.result import Finding, TraceReport, Unread, unread
+from analyze.report.baseline_words import beside_baseline, vanished_sentence
+from analyze.report.coverage_text import reservations
 from analyze.report.finding_words import savings, state_word
 from analyze.report.formats import Rendering
-from analyze.words import printable, visible
+from analyze.words import inert_to_ci, printable, visible
 
 
 def write_concise(reports: Sequence[TraceReport], _rendering: Rendering) -> str:
     """Return a line for each finding, ranked within its trace, and for each rule that failed."""
-    return "".join(f"{line}\n" for report in reports for line in _lines(report))
+    lines = [_unread(entry) for entry in unread(reports)]
+    lines += [line for report in reports for line in _lines(report)]
+    return "".join(f"{inert_to_ci(line)}\n" for line in lines)
+
+
+def _unread(entry: Unread) -> str:
+    why = entry.message.removeprefix(f"{entry.trace}: ")
+    return f"{visible(entry.trace)}: failed: {visible(why)}"
 
 
 def _lines(report: TraceReport) -> Iterator[str]:
     trace = visible(report.trace)
+    for label, sentence in reservations(report.coverage, report.quality):
+        note = sentence if label == "note" else f"{label}: {sentence}"
+        yield f"{trace}: note: {visible(note)}"
     codes = {finding.fingerprint: finding.code for finding in report.findings}
     for finding in report.findings:
         what = printable(f"{state_word(finding)} {finding.code} {finding.name}")
@@ -28,6 +40,8 @@ def _lines(report: TraceReport) -> Iterator[str]:
     for failure in report.errors:
         what = printable(f"failed {failure.code} {failure.name}")
         yield f"{trace}: {what}: {printable(failure.message)}"
+    for gone in report.vanished:
+        yield f"{trace}: gone {visible(vanished_sentence(gone))}"
 
 
 def _asides(finding: Finding, codes: dict[str, str]) -> Iterator[str]:

@@ -8,10 +8,13 @@ from analyze.words import counted, duration, printable, share, size
 
 Data = Mapping[str, Any]
 
+_TRIMS_SHOWN = 3
+"""Of a trace that was trimmed again and again, the latest."""
+
 
 def coverage_lines(coverage: Data, quality: Data) -> Iterator[tuple[str, str]]:
     """Yield (label, sentence) pairs from the data of :mod:`analyze.tables.coverage`."""
-    yield "device", _device(coverage)
+    yield "device", _device(coverage, quality)
     yield "events", _events(quality)
     yield "GPU work", _gpu_work(coverage)
     if coverage["gpu_ops"]:
@@ -20,13 +23,12 @@ def coverage_lines(coverage: Data, quality: Data) -> Iterator[tuple[str, str]]:
     yield "forward", _forward(coverage)
     if coverage["capture"] is not None:
         yield "captured", _captured(coverage["capture"])
-    for sentence in quality_sentences(coverage, quality):
-        yield "note", sentence
+    yield from _reservations(coverage, quality)
 
 
 def coverage_in_short(coverage: Data, quality: Data) -> Iterator[tuple[str, str]]:
     """Yield what a reader must know before believing a finding, in few lines."""
-    yield "device", _device(coverage)
+    yield "device", _device(coverage, quality)
     if coverage["recorded"]["gpu_work"]:
         busy = f"; {_gpu_time_in_short(coverage)}" if coverage["gpu_ops"] else ""
         yield "GPU work", f"{_gpu_work(coverage)}{busy}"
@@ -36,26 +38,48 @@ def coverage_in_short(coverage: Data, quality: Data) -> Iterator[tuple[str, str]
     yield "forward", _forward(coverage)
     if coverage["capture"] is not None:
         yield "captured", _captured(coverage["capture"])
-    for sentence in quality_sentences(coverage, quality):
-        yield "note", sentence
+    yield from _reservations(coverage, quality)
 
 
 def reservations(coverage: Data, quality: Data) -> Iterator[tuple[str, str]]:
     """Yield what makes the findings of a trace less than sure; nothing for a whole, clean one."""
     if coverage["gpu_ops_unlinked"]:
         yield "GPU work", _gpu_work(coverage)
+    yield from _reservations(coverage, quality)
+
+
+def _reservations(coverage: Data, quality: Data) -> Iterator[tuple[str, str]]:
+    for sentence in trimmed_sentences(coverage):
+        yield "trimmed", sentence
     for sentence in quality_sentences(coverage, quality):
         yield "note", sentence
 
 
-def _device(coverage: Data) -> str:
+def trimmed_sentences(coverage: Data) -> Iterator[str]:
+    """Yield what a trace says of being only a part of a recording; nothing for a whole one."""
+    notes = coverage["trimmed"]
+    for note in notes[-_TRIMS_SHOWN:]:
+        of = f" of {printable(note['of'])}" if note["of"] else ""
+        kept = printable(note["kept"] or "a part")
+        yield f"{kept}{of}; {_events_kept(note)}; times and shares are of what was kept"
+
+
+def _events_kept(note: Data) -> str:
+    if note["events"] is None or note["all_events"] is None:
+        return "events kept: unknown"
+    return f"{note['events']:,} of {counted(note['all_events'], 'event')}"
+
+
+def _device(coverage: Data, quality: Data) -> str:
     if not coverage["recorded"]["gpu_work"]:
-        return "no GPU work recorded (CPU-only capture)"
+        is_part = coverage["trimmed"] or quality["truncated"]
+        return "no GPU work in the file" if is_part else "no GPU work recorded (CPU-only capture)"
     vendors = {"nvidia": "NVIDIA", "amd": "AMD", "intel": "Intel"}
     unnamed = f"{vendors.get(coverage['vendor'], 'unknown')} device"
     name = printable(coverage["device"] or unnamed)
-    capability = coverage["compute_capability"]
-    return f"{name} (compute capability {capability})" if capability else name
+    version = coverage["compute_capability"]
+    what = "architecture" if coverage["vendor"] == "amd" else "compute capability"
+    return f"{name} ({what} {version})" if version else name
 
 
 def _events(quality: Data) -> str:
@@ -145,14 +169,18 @@ def quality_sentences(coverage: Data, quality: Data) -> Iterator[str]:
     """Yield what a reader must know before believing a number; nothing for a clean trace."""
     if coverage["synthetic"]:
         yield "SYNTHETIC: the file says that it was made up, not recorded"
-    if quality["truncated"]:
-        yield "the file is cut short: totals are lower bounds"
+    yield from loss_sentences(quality)
+    if coverage["forwards_in_part"]:
+        yield _in_part(coverage)
     yield from _repair_sentences(quality)
-    if quality["metadata_broken"]:
-        lost = ", ".join(printable(key) for key in quality["metadata_lost"]) or "nothing"
-        yield f"the metadata is not valid JSON; lost of it: {lost}"
     if quality["documents"] > 1:
         yield f"{quality['documents']} processes wrote into this one file"
+    if quality["ambiguous_links"]:
+        work = counted(quality["ambiguous_links"], "GPU op")
+        yield (
+            f"{work} bear the correlation id of several calls, as where processes share a file;"
+            " each is linked to the last such call before it"
+        )
     if quality["kinetolint_events"]:
         count = counted(quality["kinetolint_events"], "event")
         yield f"{count} of `analyze annotate` were passed over: they are findings, not measurements"
@@ -164,14 +192,29 @@ def quality_sentences(coverage: Data, quality: Data) -> Iterator[str]:
         yield f"categories that are not known here were kept and not interpreted: {names}"
 
 
+def _in_part(coverage: Data) -> str:
+    count, forwards = coverage["forwards_in_part"], coverage["forwards"]
+    whose = f"{count:,} of {counted(forwards, 'forward')}"
+    return f"{whose} may lack a part of the launched work, whose amounts are unknown there"
+
+
+def loss_sentences(quality: Data) -> Iterator[str]:
+    """Yield what of the file is lost; nothing where all of it could be read."""
+    if quality["truncated"]:
+        yield "the file is cut short: totals are lower bounds"
+    if quality["events_lost"]:
+        yield f"{counted(quality['events_lost'], 'event')} could not be read"
+    if quality["metadata_broken"]:
+        lost = ", ".join(printable(key) for key in quality["metadata_lost"]) or "nothing"
+        yield f"the metadata is not valid JSON; lost of it: {lost}"
+
+
 def _repair_sentences(quality: Data) -> Iterator[str]:
     if quality["mended"] or quality["events_repaired"]:
         kinds = ", ".join(
             f"{kind.replace('_', ' ')} x {count}" for kind, count in quality["mended"].items()
         )
         yield f"invalid JSON was repaired: {kinds or 'structure'}; nothing of it was lost"
-    if quality["events_lost"]:
-        yield f"{counted(quality['events_lost'], 'event')} could not be read"
     if quality["foreign_texts"]:
         yield f"foreign text was passed over in {counted(quality['foreign_texts'], 'place')}"
 

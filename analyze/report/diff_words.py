@@ -25,6 +25,7 @@ QUANTITY_LABELS = {
     "copies": "copies",
     "launches": "launches",
     "syncs": "syncs",
+    "cpu_ops": "CPU ops",
     "latency": "latency",
     "peak_memory": "peak memory",
     "findings": "findings",

@@ -1,7 +1,10 @@
 """Write outputs whole or not at all."""
 
 import os
+import re
 import signal
+import stat
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -12,8 +15,17 @@ from typing import IO
 
 from analyze.errors import AnalyzeError
 
-_TERMINATED = 128 + signal.SIGTERM
-"""Exit code after SIGTERM, as shells show it."""
+_TERMINATING = ("SIGTERM", "SIGHUP")
+"""What ends a program from outside; not every system has both."""
+
+_SIGNALLED = 128
+"""What shells add to the number of the signal that ended a program."""
+
+_DESCRIPTOR = re.compile(r"/dev/(?P<name>stdout|stderr)|/(?:dev|proc/self)/fd/(?P<number>\d{1,6})")
+_STANDARD = {"stdout": 1, "stderr": 2}
+
+_SHOWN_OF_NAME = 20
+"""Characters of a file's name in that of its temporary file, which may not be too long either."""
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -26,40 +38,72 @@ def write_whole(path: Path, text: str) -> None:
         file.write(text.encode())
 
 
+def add_whole(path: Path, text: str) -> None:
+    """Add ``text`` to the end of ``path``, on a line of its own; a new file holds it alone.
+
+    Raises:
+        AnalyzeError: the file cannot be read or written.
+    """
+    if open_descriptor(path) is not None:
+        write_whole(path, text)
+        return
+    try:
+        before = path.read_text("utf-8") if path.is_file() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        raise AnalyzeError(f"{path}: cannot be added to: {reason}") from None
+    between = "\n" if before and not before.endswith("\n") else ""
+    write_whole(path, f"{before}{between}{text}")
+
+
 @contextmanager
 def writing_whole(path: Path) -> Iterator[IO[bytes]]:
     """Replace ``path`` by what the block writes; a reader sees the old content or the new.
 
     When the block ends early, by an error, Ctrl-C or SIGTERM, the old content stays and nothing is
     left beside it. A symbolic link keeps pointing where it does; a device or a pipe is written to
-    as it is.
+    as it is, and so is what the shell opened for ``/dev/stdout``, from where it stands. A file that
+    is replaced keeps its mode.
 
     Raises:
         AnalyzeError: the file cannot be written.
     """
+    descriptor = open_descriptor(path)
     try:
-        path = path.resolve()
-        if path.exists() and not path.is_file():
+        if descriptor is not None:
+            sys.stdout.flush()
+            with os.fdopen(os.dup(descriptor), "wb") as file:
+                yield file
+            return
+        if path.exists() and not path.is_file():  # as it is: a pipe has no path to resolve to
             with path.open("wb") as file:
                 yield file
             return
-        with termination_raises(), _replacing(path) as file:
+        with termination_raises(), _replacing(path.resolve()) as file:
             yield file
     except OSError as error:
         raise AnalyzeError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def open_descriptor(path: Path) -> int | None:
+    """Return the number of the open file that a path such as ``/dev/stdout`` stands for, if any."""
+    found = _DESCRIPTOR.fullmatch(str(path))
+    if found is None:
+        return None
+    return _STANDARD[found["name"]] if found["name"] else int(found["number"])
 
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
     """Yield a temporary file that takes the place of ``path`` when the block succeeds."""
     with tempfile.NamedTemporaryFile(
-        dir=path.parent, prefix=f".{path.name}.", delete=False
+        dir=path.parent, prefix=f".{path.name[:_SHOWN_OF_NAME]}.", delete=False
     ) as file:
         temporary = Path(file.name)
         try:
             yield file
             file.close()
-            temporary.chmod(_new_file_mode())
+            temporary.chmod(_mode_of(path))
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -68,23 +112,39 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def termination_raises() -> Iterator[None]:
-    """Let SIGTERM end the block by an exception, so that it cleans up, instead of at once."""
+    """Let SIGTERM and SIGHUP end the block by an exception, so that it cleans up.
+
+    One that is ignored, as under ``nohup``, goes on being ignored.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, _exit)
+    before = {number: signal.getsignal(number) for number in _terminating()}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, _exit)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-def _exit(_signal: int, _frame: FrameType | None) -> None:
-    raise SystemExit(_TERMINATED)
+def _terminating() -> Iterator[signal.Signals]:
+    return (each for each in signal.Signals if each.name in _TERMINATING)
 
 
-def _new_file_mode() -> int:
-    """Return the mode a plainly created file would have; temporary files are private."""
+def _exit(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(_SIGNALLED + number)
+
+
+def _mode_of(path: Path) -> int:
+    """Return the mode of the file that is replaced, or that of a plainly created one.
+
+    Temporary files are private.
+    """
+    if path.exists():
+        return stat.S_IMODE(path.stat().st_mode)
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask

@@ -28,6 +28,11 @@ def state_word(finding: Finding) -> str:
     return finding.severity if finding.state == "mismatch" else finding.state
 
 
+def called(finding: Finding) -> str:
+    """Return the name of the rule, which says something to people, and its code."""
+    return printable(f"{finding.name} ({finding.code})")
+
+
 def sentences(finding: Finding, *, verbose: bool) -> Iterator[Pair]:
     """Yield what is said about a finding as (label, sentence) pairs."""
     yield from _what_is_so(finding)
@@ -93,12 +98,15 @@ def _what_it_rests_on(finding: Finding) -> Iterator[Pair]:
 
 
 def savings(finding: Finding) -> str | None:
-    """Word what could be saved, and of whose time; None where that is unknown or benign."""
+    """Word what could be saved, and of whose time; None where that is unknown or benign.
+
+    Time that is more than the whole is no share of it: a wait can lie between the units.
+    """
     if finding.savings_us is None or finding.state == "benign":
         return None
     most = "at most " if finding.savings_kind == "upper_bound" else "about "
     sentence = f"{most}{duration(finding.savings_us)} per {printable(finding.per)}"
-    if finding.savings_share is None:
+    if finding.savings_share is None or finding.savings_share > 1:
         return sentence
     whole = "CPU time" if finding.savings_of == "cpu" else "GPU busy time"
     return f"{sentence}, {share(finding.savings_share)} of its {whole}"
@@ -196,7 +204,7 @@ def tally(reports: Sequence[TraceReport]) -> str:
 def unanswered(report: TraceReport) -> Iterator[Pair]:
     """Yield the rules that are not applicable, ignored or failed, as (label, sentence) pairs."""
     for reason, rules in _by_reason(report).items():
-        yield "not applicable", printable(f"{', '.join(rules)}: {reason}")
+        yield "not applicable", f"{', '.join(map(printable, rules))}: {printable(reason)}"
     yield from _ignored_and_failed(report)
 
 

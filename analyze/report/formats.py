@@ -39,7 +39,7 @@ _WRITERS = {
 
 FORMATS = tuple(_WRITERS)
 
-_SUFFIXES = {
+SUFFIXES = {
     ".html": "html",
     ".htm": "html",
     ".sarif.json": "sarif",
@@ -47,16 +47,27 @@ _SUFFIXES = {
     ".jsonl": "jsonl",
     ".json": "json",
     ".md": "markdown",
+    ".txt": "text",
+    ".log": "text",
 }
+"""What the name of an output file ends in, and the format that it asks for."""
 
 WITH_VIEWS = frozenset({"html", "json", "jsonl"})
 """Formats that show, or keep for later, what ``TraceReport.views`` holds."""
 
 
 def format_of(path: Path) -> str | None:
-    """Return the format that the name of an output file asks for; None where it asks for none."""
+    """Return the format of an output file by its name, text where it has no suffix.
+
+    None where the suffix is that of no format.
+    """
+    return format_of_suffix(path) or (None if path.suffix else "text")
+
+
+def format_of_suffix(path: Path) -> str | None:
+    """Return the format that the suffix of an output file asks for; None where it asks for none."""
     name = path.name.lower()
-    return next((_SUFFIXES[suffix] for suffix in _SUFFIXES if name.endswith(suffix)), None)
+    return next((SUFFIXES[suffix] for suffix in SUFFIXES if name.endswith(suffix)), None)
 
 
 def render(name: str, reports: "Sequence[TraceReport]", rendering: Rendering) -> str:

@@ -2,7 +2,8 @@
 
 GitHub keeps ten annotations of a level per step. The highest ranked of all traces are printed, and
 one more says how many are left out. Consequences are told by their cause, and what is benign or
-known to a baseline needs no mending: they are not annotated.
+known to a baseline needs no mending: they are not annotated. A trace that could not be read is an
+error, one that is not whole a warning; what else makes findings less than sure stands in the log.
 
 Nothing a trace or a rule says can begin a command of its own: every text is in one line, behind
 words of ours, and escaped as the toolkit of GitHub Actions does (``escapeData`` and
@@ -12,8 +13,9 @@ words of ours, and escaped as the toolkit of GitHub Actions does (``escapeData``
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
-from analyze.engine.result import Finding, Level, TraceReport
+from analyze.engine.result import Finding, Level, TraceReport, unread
 from analyze.report.baseline_words import beside_baseline, shown_findings
+from analyze.report.coverage_text import loss_sentences, reservations, trimmed_sentences
 from analyze.report.finding_words import closing_line, savings
 from analyze.report.formats import Rendering
 from analyze.report.source_line import source_line
@@ -24,6 +26,12 @@ _WORKSPACE = "GITHUB_WORKSPACE"
 
 MOST_OF_A_LEVEL = 10
 """Annotations of one level that GitHub keeps of a step."""
+
+_MOST_OF_TRACES = 4
+"""Annotations of a level that are about traces as such, so that findings keep some."""
+
+_DAMAGE_RULE = "TRACE105"
+"""The built-in rule whose finding says that a file is damaged: a warning would say it again."""
 
 _COMMANDS: dict[Level, str] = {"error": "error", "warning": "warning", "info": "notice"}
 _Found = tuple[str, Finding]
@@ -37,11 +45,40 @@ def write_github(reports: Sequence[TraceReport], _rendering: Rendering) -> str:
     """Return annotations, the severest first, then the tally of each trace as plain lines."""
     workspace = os.environ.get(_WORKSPACE)
     ranked = sorted(_annotated(reports), key=lambda pair: pair[1].rank)
-    shown, left_out = _divided(ranked)
-    lines = [_annotation(trace, finding, workspace) for trace, finding in shown]
+    failed = _about_traces("error", [entry.message for entry in unread(reports)])
+    partial = _about_traces("warning", [*_partial(reports)])
+    shown, left_out = _divided(ranked, {"error": len(failed), "warning": len(partial)})
+    lines = [*failed, *partial]
+    lines += [_annotation(trace, finding, workspace) for trace, finding in shown]
     if left_out:
         lines.append(_more(left_out))
-    return "".join(f"{line}\n" for line in (*lines, *map(_tally, reports)))
+    for report in reports:
+        lines += [*_notes(report), _tally(report)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def annotate_unread(messages: Sequence[str]) -> str:
+    """Return annotations for a run in which no trace could be checked."""
+    return "".join(f"{line}\n" for line in _about_traces("error", messages))
+
+
+def _partial(reports: Sequence[TraceReport]) -> Iterator[str]:
+    """Yield of each trace that is not whole what is missing."""
+    for report in reports:
+        is_found = any(finding.code == _DAMAGE_RULE for finding in report.findings)
+        lost = [] if is_found else [*loss_sentences(report.quality)]
+        missing = [*lost, *(f"trimmed: {words}" for words in trimmed_sentences(report.coverage))]
+        if missing:
+            yield f"{report.trace}: {'; '.join(missing)}"
+
+
+def _about_traces(command: str, sentences: Sequence[str]) -> list[str]:
+    """Return annotations about traces; of many the last says how many more there are."""
+    shown = list(sentences[:_MOST_OF_TRACES])
+    more = len(sentences) - len(shown)
+    if more:
+        shown[-1] = f"{shown[-1]}; and {counted(more, 'more trace')} like these"
+    return [_command(command, {"title": "kinetolint"}, visible(each)) for each in shown]
 
 
 def _annotated(reports: Sequence[TraceReport]) -> Iterator[_Found]:
@@ -51,12 +88,18 @@ def _annotated(reports: Sequence[TraceReport]) -> Iterator[_Found]:
                 yield report.trace, finding
 
 
-def _divided(ranked: Iterable[_Found]) -> tuple[list[_Found], list[Finding]]:
+def _divided(
+    ranked: Iterable[_Found], taken: dict[Level, int]
+) -> tuple[list[_Found], list[Finding]]:
     """Divide findings into those of which GitHub keeps an annotation, and the others.
 
     Of the notices one less is taken: one more says what is left out.
+
+    Args:
+        ranked: the findings, the highest ranked first.
+        taken: how many annotations of a level there are already.
     """
-    room = dict.fromkeys(_COMMANDS, MOST_OF_A_LEVEL)
+    room = {level: MOST_OF_A_LEVEL - taken.get(level, 0) for level in _COMMANDS}
     room["info"] -= 1
     shown, left_out = [], []
     for trace, finding in ranked:
@@ -98,10 +141,18 @@ def _more(left_out: Sequence[Finding]) -> str:
     return _command("notice", {"title": "kinetolint"}, words)
 
 
+def _notes(report: TraceReport) -> Iterator[str]:
+    for label, sentence in reservations(report.coverage, report.quality):
+        yield _log_line(f"{visible(report.trace)}: {label}: {visible(sentence)}")
+
+
 def _tally(report: TraceReport) -> str:
+    return _log_line(f"{visible(report.trace)}: {closing_line(report)}")
+
+
+def _log_line(text: str) -> str:
     """Return a plain line of the log: words of ours come first, so it is no command."""
-    line = f"analyze: {visible(report.trace)}: {closing_line(report)}"
-    return line.replace(_OLD_COMMAND, "## [")
+    return f"analyze: {text}".replace(_OLD_COMMAND, "## [")
 
 
 def _command(name: str, properties: dict[str, str], message: str) -> str:

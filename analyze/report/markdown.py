@@ -7,7 +7,7 @@ Texts of a trace or a rule stand in code spans or are escaped, see
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from analyze.engine.result import Finding, TraceReport, uncaptured
+from analyze.engine.result import Finding, TraceReport, uncaptured, unread
 from analyze.report.baseline_words import baseline_lines
 from analyze.report.captures_text import TRACES_TITLE, side_by_side
 from analyze.report.compare_words import absence
@@ -15,6 +15,7 @@ from analyze.report.coverage_text import coverage_lines
 from analyze.report.finding_words import (
     MARKS,
     Pair,
+    called,
     closing_line,
     savings,
     sentences,
@@ -40,7 +41,7 @@ def write_markdown(reports: Sequence[TraceReport], rendering: Rendering) -> str:
     What does not fit into :data:`MOST_BYTES` is left out block by block from the end, and the last
     sentence says how much.
     """
-    blocks = [*_side_by_side(reports)]
+    blocks = [*_unread(reports), *_side_by_side(reports)]
     for report in reports:
         blocks += _report(report, verbose=rendering.verbose)
     kept = _fitting(blocks)
@@ -57,6 +58,16 @@ def _fitting(blocks: Sequence[str]) -> list[str]:
         if room < 0:
             return list(blocks[:number])
     return list(blocks)
+
+
+def _unread(reports: Sequence[TraceReport]) -> Iterator[str]:
+    failed = unread(reports)
+    lines = [f"- {plain(entry.message)}" for entry in failed[:_MOST_IN_TABLE]]
+    if len(failed) > _MOST_IN_TABLE:
+        lines.append(f"- and {len(failed) - _MOST_IN_TABLE:,} more")
+    if failed:
+        yield f"**Not checked: {counted(len(failed), 'trace')}**"
+        yield "\n".join(lines)
 
 
 def _side_by_side(reports: Sequence[TraceReport]) -> Iterator[str]:
@@ -81,8 +92,8 @@ def _report(report: TraceReport, *, verbose: bool) -> Iterator[str]:
     if found:
         yield _findings_table(found)
     if order.bound_by is not None and order.minor:
-        codes = ", ".join(dict.fromkeys(finding.code for finding in order.minor))
-        yield f"Of little weight while {plain(order.bound_by.code)} holds: {plain(codes)}."
+        names = ", ".join(dict.fromkeys(called(finding) for finding in order.minor))
+        yield f"Of little weight while {plain(called(order.bound_by))} holds: {plain(names)}."
     for finding in found[:_MOST_IN_DETAIL]:
         yield _details(_title(finding), sentences(finding, verbose=verbose))
     if len(found) > _MOST_IN_DETAIL:
@@ -100,7 +111,7 @@ def _findings_table(found: Sequence[Finding]) -> str:
     rows = [
         [
             f"{MARKS[finding.severity]} {state_word(finding)}",
-            code(finding.code),
+            code(_title(finding)),
             plain(finding.message),
             plain(savings(finding) or "unknown"),
         ]
@@ -108,7 +119,7 @@ def _findings_table(found: Sequence[Finding]) -> str:
     ]
     if len(found) > _MOST_IN_TABLE:
         rows.append(["", "", f"and {counted(len(found) - _MOST_IN_TABLE, 'more finding')}", ""])
-    return _table(["level", "code", "what", "saves"], rows)
+    return _table(["level", "rule", "what", "saves"], rows)
 
 
 def _title(finding: Finding) -> str:

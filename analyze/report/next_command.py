@@ -3,6 +3,7 @@
 import shlex
 
 from analyze.engine.result import TraceReport
+from analyze.report.gpu_time_words import unexplained_idle, what_dominates
 from analyze.report.verdict import order_of
 
 _COMMANDS = {
@@ -16,15 +17,29 @@ _COMMANDS = {
 }
 """By category of the top finding: the command, and what it shows."""
 
+_WHAT_DOMINATES = ("kernels", "what the GPU's time goes to")
+
 _NEEDS_A_FILE = "<stdin>"
 
 
 def next_command(report: TraceReport) -> str | None:
-    """Return the command to run next and what it shows; None where nothing was found."""
-    problems = order_of(report).problems
-    if not problems or report.trace == _NEEDS_A_FILE:
+    """Return the command to run next and what it shows.
+
+    None where nothing was found and no GPU work recorded, and for a trace that came through a pipe.
+    """
+    chosen = _command(report)
+    if chosen is None or report.trace == _NEEDS_A_FILE:
         return None
+    command, shows = chosen
+    return f"analyze {command} {shlex.quote(report.trace)}: {shows}"
+
+
+def _command(report: TraceReport) -> tuple[str, str] | None:
+    if unexplained_idle(report):
+        return _COMMANDS["idle"]
+    problems = order_of(report).problems
+    if not problems:
+        return _WHAT_DOMINATES if what_dominates(report) else None
     top = problems[0]
     explain = (f"explain {top.code}", "the rule, and how it came to this")
-    command, shows = _COMMANDS.get(top.category, explain)
-    return f"analyze {command} {shlex.quote(report.trace)}: {shows}"
+    return _COMMANDS.get(top.category, explain)

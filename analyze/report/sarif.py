@@ -9,9 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from analyze.engine.result import TraceReport
+from analyze.engine.result import TraceReport, unread
 from analyze.report.baseline_words import vanished_sentence
-from analyze.report.coverage_text import quality_sentences
+from analyze.report.coverage_text import quality_sentences, trimmed_sentences
 from analyze.report.formats import Rendering
 from analyze.report.json_writer import to_json
 from analyze.report.sarif_locations import (
@@ -56,6 +56,7 @@ def _run(reports: Sequence[TraceReport]) -> Data:
     results, left_out = _results(reports, traces, indices)
     notifications = [
         *_left_out(left_out),
+        *_unread(reports),
         *_notifications(reports, traces, indices),
         *_ignored(reports, traces, indices),
     ]
@@ -63,7 +64,8 @@ def _run(reports: Sequence[TraceReport]) -> Data:
         "tool": {"driver": _driver(rules)},
         "invocations": [
             {
-                "executionSuccessful": all(_succeeded(report) for report in reports),
+                "executionSuccessful": all(_succeeded(report) for report in reports)
+                and not unread(reports),
                 "toolExecutionNotifications": _severest(notifications),
             }
         ],
@@ -138,6 +140,12 @@ def _left_out(results: int) -> Iterator[Data]:
         yield {"descriptor": {"id": "results-left-out"}, "level": "warning", **_says(words)}
 
 
+def _unread(reports: Sequence[TraceReport]) -> Iterator[Data]:
+    """Yield what could not be read: that nothing was found in it means nothing."""
+    for entry in unread(reports):
+        yield {"descriptor": {"id": "trace-unread"}, "level": "error", **_says(entry.message)}
+
+
 def _notifications(
     reports: Sequence[TraceReport], traces: Sequence[Data], indices: dict[str, int]
 ) -> Iterator[Data]:
@@ -148,6 +156,8 @@ def _notifications(
         for failure in report.errors:
             rule = _rule(failure.code, indices)
             yield {**_about_trace("rule-failed", "error", failure.message, trace), **rule}
+        for sentence in trimmed_sentences(report.coverage):
+            yield _about_trace("trimmed", "warning", sentence, trace)
         for sentence in quality_sentences(report.coverage, report.quality):
             yield _about_trace("trace-quality", "warning", sentence, trace)
         for unanswered in report.not_applicable:

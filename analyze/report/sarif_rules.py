@@ -23,6 +23,9 @@ _LEVELS = ("none", "note", "warning", "error")
 _PROBLEM_SEVERITIES = {"error": "error", "warning": "warning", "info": "recommendation"}
 """Words of code scanning for findings that are not about security."""
 
+_GUESS = "GUESS"
+"""How the codes of guesses begin: nobody wrote an explanation of them."""
+
 _ADDRESS = re.compile(r"https?://[\w.~:/?#@!$&'()*+,;=%-]+", re.ASCII)
 
 
@@ -96,5 +99,6 @@ def _help(finding: Finding) -> Data:
     pairs = [("expected", finding.guess)]
     pairs += [("mind", problem) for problem in finding.known_problems]
     pairs += [("see", reference) for reference in finding.references]
-    pairs += [("more", f"analyze explain {finding.code}")]
+    if not finding.code.startswith(_GUESS):  # the guess itself is all there is to say
+        pairs += [("more", f"analyze explain {finding.code}")]
     return labelled(finding.title, pairs)

@@ -24,10 +24,11 @@ from analyze.engine.result import (
     TraceReport,
     Uncaptured,
     UnitCount,
+    Unread,
     Vanished,
 )
 from analyze.errors import TraceError
-from analyze.report.result_schema import stored_schema
+from analyze.report.result_schema import completed, stored_schema
 from analyze.trace.kinds import other_kind
 from analyze.words import printable
 
@@ -63,11 +64,12 @@ def read_results(path: str) -> list[TraceReport]:
         TraceError: it cannot be read, or is no result that this version knows.
     """
     name = "<stdin>" if path == STANDARD_INPUT else path
-    stored = list(_stored(_content(path, name), name))
-    if not stored:
-        raise TraceError(f"{name}: holds no results; {_WANTED}")
     validator = _validator()
-    return [_report(data, where, validator) for where, data in stored]
+    stored = _stored(_content(path, name), name)
+    reports = [_report(data, where, validator) for where, data in stored]
+    if not reports:
+        raise TraceError(f"{name}: holds no results; {_WANTED}")
+    return reports
 
 
 def _content(path: str, name: str) -> bytes:
@@ -165,6 +167,7 @@ def _report(data: Any, where: str, validator: "Validator") -> TraceReport:
             f"{where}: is a result of schema_version {printable(str(version))}, and this analyze"
             f" reads {SCHEMA_VERSION}; use the version that wrote it, or analyze the trace again"
         )
+    data = completed(data)
     problem = next(iter(validator.iter_errors(data)), None)
     if problem is not None:
         raise TraceError(f"{where}: is damaged: {_words(problem)}")
@@ -215,6 +218,7 @@ def _built(data: Data) -> TraceReport:
             errors=_all(RuleFailure, data["errors"]),
             ignored=_all(Ignored, data["ignored"]),
             uncaptured=_all(Uncaptured, data["uncaptured"]),
+            unread=_all(Unread, data["unread"]),
             vanished=_all(Vanished, data["vanished"]),
         )
     )

@@ -10,7 +10,7 @@ from rich.text import Text
 from analyze.kernels.display import shorten
 from analyze.report.console import buffer_console, plain_table, rendered
 from analyze.report.coverage_text import coverage_lines
-from analyze.words import counted, duration, percentage, printable, share, size
+from analyze.words import amount, counted, duration, percentage, printable, share, size
 
 _TOP_FAMILIES = 6
 _MOST_STEPS = 12
@@ -72,9 +72,9 @@ def _print_copies(console: Console, summary: Mapping[str, Any]) -> None:
 def _print_kernels(console: Console, summary: Mapping[str, Any]) -> None:
     total = summary["kernel_time_us"]
     names = counted(summary["distinct_kernels"], "name")
-    shown = len(summary["top5_kernels"])
-    title = f"\nTop {shown} kernels of {names}, {duration(total)} in all"
-    table = plain_table(title, "kernel", "count", "time", "share")
+    shown = counted(len(summary["top5_kernels"]), "kernel")
+    title = f"\nTop {shown} of {names}, {duration(total)} in all"
+    table = plain_table(title, "kernel", "count", "time", "share of kernel time")
     for kernel in summary["top5_kernels"]:
         table.add_row(
             Text(printable(shorten(kernel["name"] or "unknown"))),
@@ -175,7 +175,7 @@ def _print_steps(console: Console, summary: Mapping[str, Any]) -> None:
             Text(label),
             duration(step["cpu_us"]),
             duration(step["gpu_busy_us"]),
-            *(f"{count:,}" for count in counts),
+            *(amount(count) for count in counts),
         )
     console.print(table)
     if len(steps) > _MOST_STEPS:

@@ -19,6 +19,7 @@ from analyze.report.coverage_text import coverage_in_short, coverage_lines, rese
 from analyze.report.finding_words import (
     MARKS,
     Pair,
+    called,
     closing_line,
     sentences,
     short_sentences,
@@ -31,7 +32,7 @@ from analyze.report.formats import Rendering
 from analyze.report.next_command import next_command
 from analyze.report.summary_text import print_pairs
 from analyze.report.verdict import Group, groups, order_of, verdict
-from analyze.words import counted, printable, visible
+from analyze.words import counted, inert_to_ci, printable, visible
 
 __all__ = [
     "closing_line",
@@ -60,7 +61,10 @@ _ONE_LINE = frozenset({"explains", "not applicable", "note"})
 
 def write_text(reports: Sequence[TraceReport], rendering: Rendering) -> str:
     """Return reports of findings as text, traces side by side below them; the format ``text``."""
-    verbose, color = rendering.verbose, rendering.color
+    return inert_to_ci(_text(reports, verbose=rendering.verbose, color=rendering.color))
+
+
+def _text(reports: Sequence[TraceReport], *, verbose: bool, color: bool) -> str:
     if verbose or len(reports) <= MOST_REPORTS:
         texts = [render_report(report, verbose=verbose, color=color) for report in reports]
         return "\n".join(texts) + render_captures(reports, color=color)
@@ -163,7 +167,7 @@ def _shortly(in_full: int) -> Callable[[Console, TraceReport], None]:
 
 
 def _why_minor(bound_by: Finding | None) -> str:
-    return printable(f"Of little weight while {bound_by.code} holds:") if bound_by else ""
+    return f"Of little weight while {called(bound_by)} holds:" if bound_by else ""
 
 
 def _print_lines(console: Console, title: str, findings: Sequence[Finding]) -> None:

@@ -9,11 +9,15 @@ from dataclasses import dataclass
 
 from analyze.engine.result import Finding, TraceReport
 from analyze.report.baseline_words import known_findings, shown_findings
-from analyze.report.finding_words import savings, state_word
+from analyze.report.finding_words import called, savings, state_word
+from analyze.report.gpu_time_words import idle_share, unexplained_idle, what_dominates
 from analyze.words import counted
 
 _WAITING = "idle"
 """Category of the rules that find a GPU waiting for its host."""
+
+_MOST = 0.5
+"""Share of the GPU's time that is most of it."""
 
 _OF_THE_DEVICE = "occupancy"
 """Category of the rules that ask how well a kernel fills the GPU."""
@@ -42,7 +46,7 @@ class Order:
         problems: what is wrong, ranked.
         minor: what hardly matters while ``bound_by`` holds.
         benign: what only looks wrong.
-        bound_by: the finding that the GPU mostly waits for the host; None where it does not.
+        bound_by: the finding that the GPU mostly waits; None where it does not.
     """
 
     problems: tuple[Finding, ...]
@@ -54,12 +58,13 @@ class Order:
 def order_of(report: TraceReport) -> Order:
     """Return the findings of a report in the order a short report tells them.
 
-    Where the GPU mostly waits for the host (an error of the rules on idle time), how well its
-    kernels fill it hardly matters: such findings come last.
+    Where the GPU is idle for most of the time and an error of the rules on idle time says so, how
+    well its kernels fill it hardly matters: such findings come last.
     """
     top = shown_findings(report, verbose=False)
     found = [finding for finding in top if finding.state != "benign"]
-    bound_by = next((finding for finding in found if _is_waiting(finding)), None)
+    waits = idle_share(report) >= _MOST
+    bound_by = next((finding for finding in found if waits and _is_waiting(finding)), None)
     minor = [f for f in found if bound_by is not None and f.category == _OF_THE_DEVICE]
     return Order(
         problems=tuple(finding for finding in found if finding not in minor),
@@ -79,14 +84,22 @@ def groups(findings: Iterable[Finding]) -> list[Group]:
 
 
 def verdict(report: TraceReport) -> str:
-    """Return what a report comes to: how much was found, and where most could be saved."""
+    """Return what a report comes to: how much was found, and where most could be saved.
+
+    It says too what no finding tells: that the GPU is idle for much of the time; where nothing was
+    found, what its time goes to.
+    """
     found = [f for f in report.findings if f.state != "benign" and not f.is_known]
-    return f"{'. '.join(_sentences(report, found))}." if found else _nothing_found(report)
+    if found:
+        return f"{'. '.join(_sentences(report, found))}."
+    if report.why_nothing is not None:
+        return report.why_nothing
+    of_the_gpu = unexplained_idle(report) or what_dominates(report)
+    nothing = _nothing_found(report)
+    return f"{nothing}. {of_the_gpu}." if of_the_gpu else nothing
 
 
 def _nothing_found(report: TraceReport) -> str:
-    if report.why_nothing is not None:
-        return report.why_nothing
     known = len(known_findings(report))
     nothing = f"nothing but {counted(known, 'known finding')}" if known else "nothing found"
     held = f"{nothing}: {counted(len(report.passed), 'rule holds', 'rules hold')}"
@@ -97,19 +110,26 @@ def _nothing_found(report: TraceReport) -> str:
 
 def _sentences(report: TraceReport, found: Sequence[Finding]) -> Iterator[str]:
     yield f"{counted(len(found), 'finding')}: {_tally(found)}{_explained(found)}"
+    idle = unexplained_idle(report)
+    if idle is not None:
+        yield idle
     order = order_of(report)
+    first = order.problems[0]
+    if first.is_about_recording:
+        yield f"The recording itself comes first: {called(first)}"
     saving = [f for f in (*order.problems, *order.minor) if savings(f) is not None]
     if not saving:
-        yield f"Begin with {order.problems[0].code}; what it costs is unknown"
+        if not first.is_about_recording:
+            yield f"Begin with {called(first)}; what it costs is unknown"
         return
     waiting = order.bound_by is not None
     bases = ("cpu",) if waiting else ("cpu", "gpu")
     most = [_most(saving, base) for base in bases]
     named = sorted((finding for finding in most if finding is not None), key=lambda f: f.rank)
     told = named or saving[:1]
-    yield "Most to save: " + "; ".join(f"{f.code}, {savings(f)}" for f in told)
+    yield "Most to save: " + "; ".join(f"{called(f)}, {savings(f)}" for f in told)
     if waiting:
-        yield "While the GPU waits for the host, less work for it saves little"
+        yield "While the GPU waits, less work for it saves little"
     elif len(saving) > 1:
         yield "Savings overlap: do not add them up"
 
@@ -127,7 +147,7 @@ def _explained(found: Sequence[Finding]) -> str:
     consequences = sum(finding.explained_by is not None for finding in found)
     if not consequences:
         return ""
-    causes = ", ".join(dict.fromkeys(finding.code for finding in found if finding.folded))
+    causes = ", ".join(dict.fromkeys(called(finding) for finding in found if finding.folded))
     return f", {consequences} explained by {causes}"
 
 
@@ -138,5 +158,5 @@ def _most(saving: Sequence[Finding], base: str) -> Finding | None:
 
 
 def _is_waiting(finding: Finding) -> bool:
-    is_most_of_the_time = finding.severity == "error" and finding.state == "mismatch"
-    return finding.category == _WAITING and is_most_of_the_time
+    is_error = finding.severity == "error" and finding.state == "mismatch"
+    return finding.category == _WAITING and is_error

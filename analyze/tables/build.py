@@ -7,17 +7,19 @@ import polars as pl
 
 from analyze.cache.reading import CacheMode, read_events_cached
 from analyze.errors import NothingToCheckError
+from analyze.kernels.peaks import published_peak
 from analyze.tables import catalogue
+from analyze.tables.attention_floor import attention_floor
 from analyze.tables.attention_work import add_obstacles, add_work
 from analyze.tables.by_hand_calls import build_by_hand, find_by_hand
 from analyze.tables.calls import build_calls, find_calls
 from analyze.tables.clock import Clock, set_clock
 from analyze.tables.facts import build_facts
-from analyze.tables.gaps import build_gaps
+from analyze.tables.gaps import build_gaps, find_gaps
 from analyze.tables.header import Header, read_header
 from analyze.tables.memory import build_memory
 from analyze.tables.regions import build_regions
-from analyze.tables.trace_row import build_trace_row
+from analyze.tables.trace_row import build_trace_row, busiest_device
 from analyze.tables.unit_rows import UnitWork, unit_rows, work_in
 from analyze.trace.reader import Progress, TraceEvents, paused_garbage_collector
 
@@ -58,13 +60,18 @@ class Trace:
         self.form = events.form
         self.has_stacks = _has_stacks(events)
         self.clock: Clock = set_clock(events)
-        self.facts = build_facts(self.clock, self.header, forward)
+        self.facts = build_facts(self.clock, self.header, forward, truncated=self.is_truncated)
         self._tables: dict[str, pl.DataFrame] = {}
 
     @property
     def forward_source(self) -> str:
         """What a forward is in this trace: an annotation's name, ``ProfilerStep`` or ``trace``."""
         return self.facts.forwards.source
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether the file ends before its event list does."""
+        return self.repairs.truncated or self.source.cut_short
 
     @property
     def is_empty(self) -> bool:
@@ -98,8 +105,12 @@ class Trace:
 
     def _base(self, name: str) -> pl.DataFrame:
         match name:
-            case "gpu_ops" | "ops" | "api_calls":
+            case "gpu_ops" | "api_calls":
                 frame: pl.DataFrame = getattr(self.facts, name)
+            case "ops":
+                peak = published_peak(busiest_device(self))
+                floor = attention_floor(self.facts.ops, peak)
+                frame = self.facts.ops.with_columns(attention_floor_ns=floor)
             case "regions" | "forwards" | "steps" | "calls" | "gaps" | "memory":
                 frame = getattr(self, name)
             case _:
@@ -109,12 +120,18 @@ class Trace:
     @cached_property
     def regions(self) -> pl.DataFrame:
         """The annotations with the work launched inside them; times in nanoseconds."""
-        return build_regions(self.facts.host, self.facts.gpu_ops, self.facts.api_calls)
+        facts = self.facts
+        return build_regions(facts.host, facts.gpu_ops, facts.api_calls, facts.kept)
 
     @cached_property
     def gaps(self) -> pl.DataFrame:
         """The times a device had nothing to do; times in nanoseconds."""
-        return build_gaps(self.facts, self.clock.frames["other"])
+        return build_gaps(self.causes_of_gaps, self.facts)
+
+    @cached_property
+    def causes_of_gaps(self) -> pl.DataFrame:
+        """The same with less beside their causes; see :func:`analyze.tables.gaps.find_gaps`."""
+        return find_gaps(self.facts, self.clock.frames["other"])
 
     @cached_property
     def memory(self) -> pl.DataFrame:

@@ -2,9 +2,11 @@
 
 import polars as pl
 
-_BATCHED = ("aten::bmm", "aten::baddbmm")
+BATCHED_PRODUCTS = ("aten::bmm", "aten::baddbmm")
+"""What the two products of an attention are."""
+
 _PRODUCTS = (
-    *_BATCHED,
+    *BATCHED_PRODUCTS,
     "aten::mm",
     "aten::addmm",
     "aten::mv",
@@ -41,7 +43,7 @@ def attention_by_hand(ops: pl.DataFrame) -> pl.Series:
     )
     if not (parts["name"] == _SOFTMAX).any():
         return nothing
-    batched = pl.col("name").is_in(_BATCHED) & pl.col("own")
+    batched = pl.col("name").is_in(BATCHED_PRODUCTS) & pl.col("own")
     spans = (
         parts.with_columns(
             start_ns=pl.col("start_ns").shift(1).over("lane"),

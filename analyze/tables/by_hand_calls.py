@@ -5,14 +5,12 @@ from typing import Any
 import orjson
 import polars as pl
 
+from analyze.tables.by_hand import BATCHED_PRODUCTS
 from analyze.tables.calls import attention_flop
 from analyze.tables.unit_rows import UnitWork
 from analyze.tables.units import Units
 
 BY_HAND = "attention by hand"
-
-_BATCHED_PRODUCTS = ("aten::bmm", "aten::baddbmm")
-"""What :mod:`analyze.tables.by_hand` takes for the two products of an attention."""
 
 
 def find_by_hand(ops: pl.DataFrame) -> Units:
@@ -22,7 +20,7 @@ def find_by_hand(ops: pl.DataFrame) -> Units:
         ops: the result of ``build_ops`` with ``forward``, ``step`` and ``by_hand``.
     """
     parts = ops.drop_nulls("by_hand").sort("start_ns", maintain_order=True)
-    products = parts.filter(pl.col("name").is_in(_BATCHED_PRODUCTS))
+    products = parts.filter(pl.col("name").is_in(BATCHED_PRODUCTS))
     of_first = ("pid", "lane", "op_chain", "source", "region", "forward", "step", "dtype")
     spans = (
         products.group_by("by_hand", maintain_order=True)

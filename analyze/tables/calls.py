@@ -85,7 +85,7 @@ def find_calls(ops: pl.DataFrame) -> Units:
         ops: the result of ``build_ops`` with ``forward`` and ``step``, sorted by start.
     """
     names = ops["name"].drop_nulls().unique()
-    calling = [name for name in names if _CALL.fullmatch(name) and not _NO_CALL.search(name)]
+    calling = [name for name in names if is_attention_call(name)]
     calls = (
         ops.filter(pl.col("name").is_in(calling))
         .with_columns(end_ns=pl.col("start_ns") + pl.col("dur_ns"))
@@ -98,6 +98,11 @@ def find_calls(ops: pl.DataFrame) -> Units:
         )
     )
     return Units(ATTENTION_CALL, calls, any_thread=False, backward_elsewhere=False)
+
+
+def is_attention_call(name: str) -> bool:
+    """Whether a name is that of a forward attention op."""
+    return bool(_CALL.fullmatch(name)) and not _NO_CALL.search(name)
 
 
 def build_calls(work: UnitWork) -> pl.DataFrame:
@@ -169,7 +174,7 @@ def _add_speed(calls: pl.DataFrame) -> pl.DataFrame:
     """
     asked = calls.select("name", "input_shapes").unique()
     sizes = pl.DataFrame(
-        [_size(*row) for row in asked.iter_rows()],
+        [attention_call_size(*row) for row in asked.iter_rows()],
         schema={"shapes": pl.String, "flop": pl.Float64, "is_square": pl.Boolean},
         orient="row",
     )
@@ -185,30 +190,41 @@ def _add_speed(calls: pl.DataFrame) -> pl.DataFrame:
     return known.with_columns(tflops=pl.when(pl.col("causal").is_not_null()).then(speed))
 
 
-class _Size(NamedTuple):
-    """Shapes of query, key and value as JSON, and what they cost without a mask."""
+class CallSize(NamedTuple):
+    """Shapes of query, key and value as JSON, and what they cost without a mask, in flop."""
 
     shapes: str | None
     flop: float | None
     is_square: bool | None
 
 
-def _size(name: str, input_shapes: str | None) -> _Size:
+def attention_call_size(name: str, input_shapes: str | None) -> CallSize:
+    """Return what an attention op computes, from the shapes of its inputs.
+
+    Args:
+        name: of the op.
+        input_shapes: of all its inputs, as JSON.
+    """
     shapes = orjson.loads(input_shapes or "[]")
     inputs = shapes[:3]
     if len(inputs) < 3 or not all(_is_shape(shape) for shape in inputs):
-        return _Size(None, None, None)
+        return CallSize(None, None, None)
     text = orjson.dumps(inputs).decode()
     query, key, value = inputs
     if not len(query) == len(key) == len(value) or query[-1] != key[-1]:
-        return _Size(text, None, None)
+        return CallSize(text, None, None)
     if not _HEADS_FIRST.match(name):
         if len(query) != 4 or _are_packed(shapes[3:]):
-            return _Size(text, None, None)
+            return CallSize(text, None, None)
         query, key, value = (
             [batch, *heads, length, features] for batch, length, *heads, features in inputs
         )
-    return _Size(text, attention_flop(query, key, value), query[-2] == key[-2])
+    return attention_size(text, query, key, value)
+
+
+def attention_size(text: str, query: list[int], key: list[int], value: list[int]) -> CallSize:
+    """Return the size of an attention whose inputs are [..., heads, length, features]."""
+    return CallSize(text, attention_flop(query, key, value), query[-2] == key[-2])
 
 
 def _is_shape(shape: Any) -> bool:

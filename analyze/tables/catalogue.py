@@ -273,6 +273,15 @@ OPS = Table(
             "Number of the attention written out as ops (bmm, softmax, bmm on one thread) that it"
             " is part of; null outside any",
         ),
+        Column(
+            "attention_floor_us",
+            _FLOAT,
+            "Least time of the attention that begins with it, an attention op or the first bmm of"
+            " one written out: its matrix products at the device's published dense peak for dtype,"
+            " half of them where queries and keys are equally many, for a causal mask may save the"
+            " rest; null where no attention begins, or peak, shapes or dtype are not known",
+            "us",
+        ),
         Column("pid", _TEXT, "Process"),
         Column("tid", _TEXT, "Thread"),
         Column("dtype", _TEXT, "dtype of its inputs", needs=Need.SHAPES, values=DTYPES),
@@ -621,6 +630,7 @@ TRACE = Table(
         Column("op_self_us", _FLOAT, "CPU self time of all ops", "us"),
         Column("overhead_us", _FLOAT, "The profiler's own recorded overhead", "us"),
         Column("truncated", _FLAG, "The file ends before its event list does"),
+        Column("events_lost", _INT, "Events of the file that could not be read"),
         Column("synthetic", _FLAG, "The file says that it is made up, not recorded"),
     ),
 )

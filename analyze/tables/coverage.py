@@ -8,8 +8,10 @@ from analyze.tables import catalogue
 from analyze.tables.build import Trace
 from analyze.tables.catalogue import Need
 from analyze.tables.external_ids import external_id_mode
+from analyze.tables.gpu_time import gpu_time
 from analyze.tables.host import STEP_PREFIX
 from analyze.tables.trace_row import busiest_device
+from analyze.tables.units import WHOLE_TRACE
 from analyze.trace.families import PYTORCH_CATEGORIES
 
 _SKEW_NS = 5000
@@ -47,11 +49,13 @@ def coverage(trace: Trace) -> dict[str, Any]:
         "gpu_ops_with_op": int(owned),
         "gpu_busy_us": row["gpu_busy_us"],
         "gpu_span_us": row["gpu_span_us"],
+        "gpu_time": gpu_time(trace),
         "launches": launched.height,
         "launches_with_gpu_work": int((launched["gpu_ops"] > 0).sum()),
         "steps": row["steps"],
         "forward_is": trace.forward_source,
         "forwards": trace.table("forwards").height,
+        "forwards_in_part": _forwards_in_part(trace),
         "annotations": _commonest_annotations(trace),
         "recorded": {
             "gpu_work": row["has_gpu"],
@@ -63,9 +67,25 @@ def coverage(trace: Trace) -> dict[str, Any]:
         "rank": row["rank"],
         "world_size": row["world_size"],
         "synthetic": row["synthetic"],
+        "trimmed": trimmed_notes(trace),
         "capture": capture_notes(trace),
         "forward_median": forward_median(trace),
     }
+
+
+def _forwards_in_part(trace: Trace) -> int:
+    """Return of how many forwards a cut or ``analyze trim`` may have left only a part."""
+    if trace.forward_source == WHOLE_TRACE:
+        return 0
+    return trace.facts.kept.units_in_part(trace.facts.forwards.intervals)
+
+
+def trimmed_notes(trace: Trace) -> list[dict[str, Any]]:
+    """Return what the file says of being trimmed, the latest last; nothing of a whole trace."""
+    return [
+        {"kept": note.kept, "of": note.of, "events": note.events, "all_events": note.all_events}
+        for note in trace.header.trimmed
+    ]
 
 
 def _commonest_annotations(trace: Trace) -> list[str]:
@@ -97,7 +117,8 @@ def forward_median(trace: Trace) -> dict[str, Any]:
     """Return the median amounts of a forward, null where they are unknown.
 
     Those of the GPU are unknown without any GPU work, and where all of it was launched outside of
-    forwards; those of calls, where none was recorded.
+    forwards; those of calls, where none was recorded; all of these, where only a part of every
+    forward is in the file.
     """
     medians = trace.table("forwards").select(pl.col(UNIT_COLUMNS).median()).row(0, named=True)
     if trace.facts.gpu_ops["forward"].count() == 0:
@@ -138,6 +159,7 @@ def quality(trace: Trace) -> dict[str, Any]:
         "times_impossible": times.impossible,
         "times_zero": times.zero_start,
         "external_id_is": external_id_mode(gpu_ops),
+        "ambiguous_links": int(gpu_ops["ambiguous_link"].sum()),
         "gpu_before_launch": _before_launch(gpu_ops),
         "stream_overlaps": _stream_overlaps(gpu_ops),
         "unfinished_ops": int((~ops["finished"]).sum()),

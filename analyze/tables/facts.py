@@ -11,6 +11,7 @@ from analyze.tables.gpu import build_gpu_ops
 from analyze.tables.header import Header
 from analyze.tables.host import STEP_PREFIX, Host, build_host
 from analyze.tables.idle import gap_causes
+from analyze.tables.kept import Kept, what_is_kept
 from analyze.tables.modules import modules_at, nest_module_frames
 from analyze.tables.nesting import Forest
 from analyze.tables.ops import build_ops
@@ -37,15 +38,20 @@ class Facts:
     """CPU ops in the file, with those that torch's tables leave out or merge."""
     step_names: int
     """Distinct ProfilerStep names in the file, with those that have no usable times."""
+    kept: Kept
+    """Of which time the file holds all work."""
 
 
-def build_facts(clock: Clock, header: Header, forward: str | None) -> Facts:
+def build_facts(
+    clock: Clock, header: Header, forward: str | None, *, truncated: bool = False
+) -> Facts:
     """Link the events of a trace; the frames of ``clock`` are used up as they are linked.
 
     Args:
         clock: the events on one clock.
         header: what the file says about itself.
         forward: the annotation that encloses one forward, if the user named it.
+        truncated: the file ends before its event list does.
 
     Raises:
         AnalyzeError: the trace has no annotation named ``forward``.
@@ -67,11 +73,12 @@ def build_facts(clock: Clock, header: Header, forward: str | None) -> Facts:
         crosses_earlier=crosses_earlier(gpu_ops),
         position=_position_in_forward(),
     )
-    ops = build_ops(host, gpu_ops, calls)
+    kept = what_is_kept(header.trimmed, clock.origin_ns, calls, truncated=truncated)
+    ops = build_ops(host, gpu_ops, calls, kept)
     ops = _add_units(ops, steps, forwards).with_columns(by_hand=attention_by_hand(ops))
     inputs = frames.pop("attention_inputs")
     return Facts(
-        host, user_frames, steps, forwards, gpu_ops, ops, calls, inputs, host_ops, step_names
+        host, user_frames, steps, forwards, gpu_ops, ops, calls, inputs, host_ops, step_names, kept
     )
 
 

@@ -22,15 +22,28 @@ DATA_LOADING = r"(?i)data_?loader"
 _BUSY_UNTIL = pl.col("end_ns").cum_max().shift(1).over("device_label")
 
 
-def build_gaps(facts: Facts, other: pl.DataFrame) -> pl.DataFrame:
-    """Return the gaps in the order of their starts; times in nanoseconds.
+def find_gaps(facts: Facts, other: pl.DataFrame) -> pl.DataFrame:
+    """Return the gaps with their causes, which takes a small part of what :func:`build_gaps` does.
 
     Args:
         facts: the linked events of a trace.
         other: the events of no family, with the profiler's ``overhead``.
+
+    Returns:
+        One row a gap in the order of the work that ended them, for :func:`build_gaps`; times in
+        nanoseconds, ``dur_ns`` and ``cause`` as documented.
     """
     gaps = _find_gaps(facts.gpu_ops)
-    gaps = gaps.with_columns(cause=_causes(gaps, facts, other))
+    return gaps.with_columns(cause=_causes(gaps, facts, other))
+
+
+def build_gaps(gaps: pl.DataFrame, facts: Facts) -> pl.DataFrame:
+    """Return the gaps in the order of their starts; times in nanoseconds.
+
+    Args:
+        gaps: the result of :func:`find_gaps`.
+        facts: the linked events of a trace.
+    """
     activity = _host_activity(gaps, facts)
     return (
         gaps.join(activity, on="gap", how="left", maintain_order="left")

@@ -8,6 +8,7 @@ import polars as pl
 from analyze.kernels.classify import classify
 from analyze.kernels.device import DeviceLimits
 from analyze.kernels.occupancy import occupancy
+from analyze.tables.correlation import calls_of
 from analyze.tables.external_ids import op_rows_by_external_id
 from analyze.tables.header import Header
 from analyze.tables.host import Host
@@ -244,13 +245,15 @@ def _add_owners(frame: pl.DataFrame, calls: pl.DataFrame, host: Host) -> pl.Data
     Where the file has no such call, or the call's thread has no ops, the External id serves, if it
     can be trusted.
     """
+    found = calls_of(frame, calls.select("correlation", "start_ns", row="api_row"))
     links = calls.select(
-        *("correlation", "api_row", "op_row", "region_row", "phase", "lane", "is_launch"),
+        *("api_row", "op_row", "region_row", "phase", "lane", "is_launch"),
         api_start_ns="start_ns",
         api_end_ns="end_ns",
         api="name",
-    ).filter((pl.col("correlation") > 0) & pl.col("correlation").is_first_distinct())
-    frame = frame.join(links, on="correlation", how="left", maintain_order="left")
+    )
+    frame = frame.with_columns(api_row=found["row"], ambiguous_link=found["ambiguous"])
+    frame = frame.join(links, on="api_row", how="left", maintain_order="left")
     fallback = op_rows_by_external_id(frame, host)
     nodes = host.nodes
     frame = frame.with_columns(

@@ -7,6 +7,7 @@ from typing import Any
 
 from analyze.kernels.device import DeviceLimits
 from analyze.tables.captured import Captured, read_captured
+from analyze.tables.trimmed import Trimmed, read_trimmed
 from analyze.trace.reader import TraceEvents
 from analyze.trace.source import STDIN_NAME
 
@@ -28,6 +29,7 @@ class Header:
         captured: what ``capture`` noted about the trace.
         capture_problem: why the notes in capture.json could not be used, if so.
         synthetic: the file says that it is made up.
+        trimmed: what the file says of being trimmed, the latest last.
         producer: the range of torch versions whose features the file shows.
     """
 
@@ -39,6 +41,7 @@ class Header:
     captured: Captured
     capture_problem: str | None
     synthetic: bool
+    trimmed: tuple[Trimmed, ...]
     producer: str
 
     def device(self, ordinal: int | None) -> DeviceLimits | None:
@@ -68,6 +71,7 @@ def read_header(events: TraceEvents) -> Header:
         captured=captured,
         capture_problem=capture_problem,
         synthetic=metadata.get("synthetic") is True,
+        trimmed=read_trimmed(metadata),
         producer=_producer(events),
     )
 

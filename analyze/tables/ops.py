@@ -3,6 +3,7 @@
 import polars as pl
 
 from analyze.tables.host import CHAIN_SEPARATOR, Host
+from analyze.tables.kept import Kept
 
 _COLUMNS = (
     "name",
@@ -23,17 +24,19 @@ _COLUMNS = (
 )
 
 
+_END = pl.col("start_ns") + pl.col("dur_ns")
 _DEVICE_COLUMNS = ("own_device_ns", "own_gpu_ops", "device_ns", "gpu_ops")
-"""Unknown, not nothing, where no GPU work was recorded."""
+"""Unknown, not nothing, where no GPU work was recorded, or some of it may be missing."""
 
 
-def build_ops(host: Host, gpu_ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+def build_ops(host: Host, gpu_ops: pl.DataFrame, calls: pl.DataFrame, kept: Kept) -> pl.DataFrame:
     """Return the ops in the order of their starts; times in nanoseconds.
 
     Args:
         host: the ops and annotations.
         gpu_ops: columns ``op_row`` and ``dur_ns``.
         calls: columns ``op_row``, ``dur_ns`` and ``blocking``.
+        kept: of which time the file holds all work.
     """
     nodes = host.nodes
     names = nodes["name"]
@@ -53,6 +56,7 @@ def build_ops(host: Host, gpu_ops: pl.DataFrame, calls: pl.DataFrame) -> pl.Data
         )
         .pipe(_add_call_index)
         .with_columns(pl.when(gpu_ops.height > 0).then(pl.col(_DEVICE_COLUMNS)))
+        .with_columns(kept.known_in(_DEVICE_COLUMNS, _END, begun_is_whole=True))
     )
 
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from analyze.tables.host import Host
 from analyze.tables.intervals import covered_ns
+from analyze.tables.kept import Kept
 
 _ROWS_AT_A_TIME = 1 << 18
 """Work is looked at once for each annotation around it: at most about so many rows at a time."""
@@ -18,7 +19,9 @@ _ROWS_AT_A_TIME = 1 << 18
 _AMOUNTS = ("gpu_busy_ns", "gpu_sum_ns", "gpu_ops", "kernels", "copies")
 
 
-def build_regions(host: Host, gpu_ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+def build_regions(
+    host: Host, gpu_ops: pl.DataFrame, calls: pl.DataFrame, kept: Kept
+) -> pl.DataFrame:
     """Return one row per annotation with the work launched on its thread, and the backward's.
 
     Args:
@@ -26,6 +29,7 @@ def build_regions(host: Host, gpu_ops: pl.DataFrame, calls: pl.DataFrame) -> pl.
         gpu_ops: columns ``kind``, ``device_label``, ``start_ns``, ``dur_ns``, ``region_row``,
             ``lane``, ``api_start_ns``, ``phase``.
         calls: columns ``is_sync``, ``profiler_own``, ``region_row``, ``start_ns``, ``lane``.
+        kept: of which time the file holds all work; elsewhere amounts are null.
 
     Returns:
         The documented columns, and ``node`` and ``last`` (see :func:`spans_of_regions`) and
@@ -43,9 +47,12 @@ def build_regions(host: Host, gpu_ops: pl.DataFrame, calls: pl.DataFrame) -> pl.
     joined = regions.join(counts, on="node", how="left", maintain_order="left").join(
         pl.concat(amounts), on="node", how="left", maintain_order="left"
     )
-    return joined.with_columns(
+    counted = joined.with_columns(
         *no_work_is_zero(_AMOUNTS), *no_work_is_zero(_AMOUNTS, "backward_")
-    ).sort("start_ns")
+    )
+    amounts_of_all = (*_AMOUNTS, *(f"backward_{name}" for name in _AMOUNTS), "syncs")
+    end = pl.col("start_ns") + pl.col("dur_ns")
+    return counted.with_columns(kept.known_in(amounts_of_all, end)).sort("start_ns")
 
 
 def _amounts(work: pl.DataFrame) -> pl.DataFrame:

@@ -53,7 +53,8 @@ def build_trace_row(trace: "Trace") -> pl.DataFrame:
         "launch_median_ns": launches["dur_ns"].median(),
         "op_self_ns": ops["self_ns"].sum(),
         "overhead_ns": overhead_ns(trace),
-        "truncated": trace.repairs.truncated or trace.source.cut_short,
+        "truncated": trace.is_truncated,
+        "events_lost": trace.repairs.events_lost,
         "synthetic": header.synthetic,
     }
     return pl.DataFrame({name: [value] for name, value in row.items()}, strict=False)

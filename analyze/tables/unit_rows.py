@@ -53,7 +53,11 @@ def _with_unit(frame: pl.DataFrame, index: pl.Series) -> pl.DataFrame:
 
 
 def unit_rows(units: Units, key: str, facts: Facts) -> pl.DataFrame:
-    """Return one row a unit with the amounts of the work launched in it."""
+    """Return one row a unit with the amounts of the work launched in it.
+
+    Where the file may hold only a part of that work they are null; those of the whole trace are
+    those of the file.
+    """
     gpu = gpu_amounts(facts.gpu_ops.drop_nulls(key), [key])
     calls = (
         facts.api_calls.drop_nulls(key)
@@ -70,11 +74,14 @@ def unit_rows(units: Units, key: str, facts: Facts) -> pl.DataFrame:
         rows = _span_of_everything(rows, facts)
     for part in (gpu, calls, self_times):
         rows = rows.join(part, left_on="index", right_on=key, how="left", maintain_order="left")
-    return rows.with_columns(
+    rows = rows.with_columns(
         *no_work_is_zero(amounts),
         pl.col("launches", "syncs", "op_self_ns").fill_null(0),
         period_ns=pl.col("start_ns").shift(-1) - pl.col("start_ns"),
     )
+    if units.source == WHOLE_TRACE:
+        return rows
+    return rows.with_columns(facts.kept.known_in((*amounts, "launches", "syncs"), pl.col("end_ns")))
 
 
 def _span_of_everything(rows: pl.DataFrame, facts: Facts) -> pl.DataFrame:

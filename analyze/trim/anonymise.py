@@ -3,7 +3,7 @@
 What is kept is a list, ``known.yaml``: numbers, shapes and dtypes, the names of torch, Python and
 GPU libraries, the keys that torch's profiler writes. Everything else is replaced, the same text by
 the same name throughout a file, different texts by different names. Numbers keep every digit; pids,
-addresses and times stay.
+addresses and times stay. Members beside the events that are not known are left out.
 """
 
 import json
@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import orjson
 
+from analyze.tables.trimmed import KEY
 from analyze.trace.families import (
     ANNOTATIONS,
     API_CALLS,
@@ -24,7 +25,7 @@ from analyze.trace.families import (
 )
 from analyze.trim.known import Keys, keys
 from analyze.trim.names import Names
-from analyze.trim.note import KEY, is_note
+from analyze.trim.note import is_note
 
 ANONYMISED_KEY = "kinetolint_anonymised"
 
@@ -63,17 +64,28 @@ class Anonymiser:
             keep: texts that stay as they are wherever they are a whole name.
         """
         self._names = Names(keep)
+        self._dropped = 0
         self._arguments = keys("arguments")
 
     def replaced(self) -> dict[str, int]:
         """Return how many distinct texts of each kind were replaced."""
         return self._names.placeholders.counts()
 
+    def dropped(self) -> int:
+        """Return how many members beside the events were left out."""
+        return self._dropped
+
     def metadata(self, members: dict[str, Any]) -> dict[str, Any]:
-        """Return the members beside the events with what is not known replaced."""
+        """Return the known members beside the events with what is not known in them replaced.
+
+        Others are left out: torch's profiler does not write them, and what a program noted there
+        means nothing without its words.
+        """
         known = dict(keys("metadata"))
         known |= {key: known[KEY] for key in members if is_note(key)}
-        rewritten = self._rewrite({**members, ANONYMISED_KEY: True}, known)
+        kept = {key: value for key, value in members.items() if key in known}
+        self._dropped += len(members) - len(kept)
+        rewritten = self._rewrite({**kept, ANONYMISED_KEY: True}, known)
         return cast("dict[str, Any]", rewritten)
 
     def event(self, text: bytes) -> bytes:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from analyze.tables.correlation import calls_of
 from analyze.tables.nesting import ROUNDING_NS
-from analyze.trim.index import FLOWS, HOST, NAMING, Role
+from analyze.trim.index import FLOWS, HOST, NAMING, RECORDED, Role
 from analyze.trim.windows import Window, overlapping, windows_of_lanes
 
 
@@ -42,6 +43,7 @@ class Closure:
         reaching_out: kept host events that begin before the kept time or end after it.
         flows: kept arrows.
         half_flows: ends of arrows in the kept time that are left out, for want of the other end.
+        recorded: kept events that say what ran, on the host or the GPU.
     """
 
     kept: pl.Series
@@ -51,6 +53,7 @@ class Closure:
     reaching_out: int
     flows: int
     half_flows: int
+    recorded: int
 
 
 def close(index: pl.DataFrame, choice: Choice) -> Closure:
@@ -82,6 +85,7 @@ def close(index: pl.DataFrame, choice: Choice) -> Closure:
         reaching_out=kept.filter(pl.col("role").is_in(HOST) & pl.col("reaches_out")).height,
         flows=flows["key"].n_unique(),
         half_flows=half_flows - flows.height,
+        recorded=kept.filter(pl.col("role").is_in(RECORDED)).height,
     )
 
 
@@ -112,13 +116,9 @@ def _with_profilers_own(frame: pl.DataFrame, choice: Choice) -> pl.DataFrame:
 
 def _follow_launches(frame: pl.DataFrame) -> pl.DataFrame:
     """Keep what an API call caused, and the arrow to it, exactly where the call is kept."""
-    calls = (
-        frame.filter(pl.col("role") == Role.API_CALL)
-        .select("correlation", call_kept="kept")
-        .drop_nulls("correlation")
-        .unique("correlation", keep="first", maintain_order=True)
-    )
-    joined = frame.join(calls, on="correlation", how="left", maintain_order="left")
+    calls = frame.with_row_index("row").filter(pl.col("role") == Role.API_CALL)
+    found = calls_of(frame, calls)
+    joined = frame.with_columns(call_kept=frame["kept"].gather(found["row"]))
     linked = pl.col("call_kept").is_not_null() & ~pl.col("role").is_in(HOST)
     return joined.with_columns(
         linked=linked, kept=pl.when(linked).then("call_kept").otherwise("kept")

@@ -15,8 +15,11 @@ _CHAIN = re.compile(
     r"(?<![\w:])[A-Za-z_]\w*(?:::~?[A-Za-z_]\w*)*"  # what follows "::" belongs to what is before
     r"|(?<!::)\(anonymous namespace\)(?:::\w+)?|(?<![\w)}>])::"
 )
-_ANONYMOUS = "(anonymous namespace)"
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+"""``vectorized``, ``Vectorized`` and ``CUDA`` are words; digits and underscores part them."""
+
 _NUMBERED_LAMBDA = re.compile(r"#\d+")
+_NODE = re.compile(r"(?P<op>[A-Z][A-Za-z0-9]*)Backward\d{1,3}", re.ASCII)
 _PLAIN = re.compile(r"[\w\s:<>(){}*&,#~!=+.\[\]-]*", re.ASCII)
 
 
@@ -36,32 +39,48 @@ def is_known(kind: str, text: str) -> bool:
 
 
 def is_listed(kind: str, word: str) -> bool:
-    """Whether a word is in the plain list ``kind`` of ``known.yaml``."""
+    """Whether a word is in the list ``kind`` of ``known.yaml``."""
     return word in _words(kind)
+
+
+def is_torch_op(name: str) -> bool:
+    """Whether an op is torch's own, an autograd node of torch's, or a public package's."""
+    if is_known("op", name):
+        return True
+    if node := _NODE.fullmatch(name):
+        return is_listed("autograd_node", node["op"])
+    return is_known("op_of_words", name) and _has_library_words_only(name)
 
 
 def is_library_kernel(name: str) -> bool:
     """Whether a kernel's name consists of nothing but names of torch, Python and GPU libraries.
 
     A template argument can be a type of the user's own, so every identifier is looked at: with its
-    outermost namespace, or by itself where it has none.
+    outermost namespace, or by itself where it has none. Anybody can name a kernel as a library
+    does, or put it into a library's namespace, so every word must be one of a library's too.
     """
     text = name.strip()
-    if is_known("kernel", text) or is_known("copy", text):
+    if is_known("copy", text):
         return True
-    if len(text) > MAX_TEXT or not _PLAIN.fullmatch(text):
+    if len(text) > MAX_TEXT or not _PLAIN.fullmatch(text) or not _has_library_words_only(text):
         return False
+    if is_known("kernel", text):
+        return True
     chains = _CHAIN.findall(_NUMBERED_LAMBDA.sub("", text))
     return bool(chains) and all(map(_is_known_chain, chains))
 
 
 def _is_known_chain(chain: str) -> bool:
     root, _, rest = chain.partition("::")
-    if root == _ANONYMOUS:
-        return is_known("kernel_in_no_namespace", rest)
-    if rest:
-        return is_listed("kernel_namespace", root) or is_known("kernel_identifier", root)
-    return is_known("kernel_identifier", root)
+    if is_known("kernel_identifier", root) or is_known("kernel_chain", chain):
+        return True
+    return bool(rest) and is_listed("kernel_namespace", root)
+
+
+def _has_library_words_only(text: str) -> bool:
+    """Whether all that is longer than a letter is a word of torch's or of a GPU library's."""
+    words = (word.lower() for word in _WORD.findall(text))
+    return all(len(word) == 1 or is_listed("library_word", word) for word in words)
 
 
 @cache
@@ -73,7 +92,9 @@ def _pattern(kind: str) -> re.Pattern[str]:
 
 @cache
 def _words(kind: str) -> frozenset[str]:
-    return frozenset(_rules()[kind])
+    """Return a list of ``known.yaml``; a long one is written as one text."""
+    listed = _rules()[kind]
+    return frozenset(listed.split() if isinstance(listed, str) else listed)
 
 
 @cache

@@ -8,7 +8,7 @@ from analyze.tables.gaps import DATA_LOADING
 from analyze.tables.modules import MODULE_PREFIX
 from analyze.tables.sources import user_line
 from analyze.trim.kernel_names import kernel_name
-from analyze.trim.known import MAX_TEXT, is_known, is_library_kernel, is_listed
+from analyze.trim.known import MAX_TEXT, is_known, is_library_kernel, is_listed, is_torch_op
 from analyze.trim.placeholders import Placeholders
 
 _FRAME = re.compile(r"(?P<file>.+)\((?P<line>-?\d{1,9})\): (?P<function>.+)", re.DOTALL)
@@ -78,7 +78,7 @@ class Names:
         return self.placeholders.name(kinds[-1], text)
 
     def _op(self, name: str) -> str:
-        if is_known("op", name) or is_known("annotation", name):
+        if is_torch_op(name) or is_known("annotation", name):
             return name
         if name.startswith(_EVALUATE):
             return _EVALUATE + self._node(name.removeprefix(_EVALUATE))
@@ -93,12 +93,12 @@ class Names:
         if template := _TEMPLATE.fullmatch(name):
             return f"{template['head']}<{self._part(template['argument'])}>"
         backward = _BACKWARD.fullmatch(name)
-        if backward and not is_known("op", name):
+        if backward and not is_torch_op(name):
             return self._part(backward["stem"]) + backward["suffix"]
         return self._part(name)
 
     def _part(self, name: str) -> str:
-        is_kept = is_known("op", name) or name in self._keep
+        is_kept = is_torch_op(name) or name in self._keep
         return name if is_kept else self.placeholders.name("op", name)
 
     def _variant(self, name: str) -> str:
@@ -137,7 +137,7 @@ class Names:
             return self._function(name)
         file, line, function = frame["file"], frame["line"], frame["function"]
         if public := self._public_file(file):
-            return f"{public}({line}): {function}"
+            return f"{public}({line}): {self._function(function, is_public=True)}"
         path = self._file(file, is_library=user_line(name) is None)
         return f"{path}({line}): {self._function(function)}"
 
@@ -152,8 +152,9 @@ class Names:
         function, owner, address = found["function"], found["owner"], found["address"]
         if owner is None:
             return f"<built-in {found['kind']} {self._function(function)}>"
-        if not is_known("builtin_owner", owner):
-            function, owner = self._function(function), self._owner(owner)
+        is_public = is_known("builtin_owner", owner)
+        function = self._function(function, is_public=is_public)
+        owner = owner if is_public else self._owner(owner)
         number = self.placeholders.number("address", address)
         return f"<built-in {found['kind']} {function} of {owner} object at {number:#x}>"
 
@@ -161,9 +162,12 @@ class Names:
         """Return the type that a function of unknown name is of."""
         return name if is_known("plain_owner", name) else self.placeholders.name("class", name)
 
-    def _function(self, name: str) -> str:
-        is_pythons = is_known("function", name) or name in _BUILT_INS
-        return name if is_pythons else self.placeholders.name("function", name)
+    def _function(self, name: str, *, is_public: bool = False) -> str:
+        """Return what stands for a function; a public one stays where it is written as one."""
+        is_kept = is_known("function", name) or name in _BUILT_INS
+        if is_kept or (is_public and is_known("function_form", name)):
+            return name
+        return self.placeholders.name("function", name)
 
     def _path(self, path: str) -> str:
         return self._public_file(path) or self._file(path, is_library=False)

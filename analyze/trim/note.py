@@ -3,17 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-KEY = "kinetolint_trim"
+from analyze.tables.trimmed import KEY, key_of
 
 
 def free_key(metadata: Mapping[str, Any]) -> str:
     """Return the name for the note; a trace that was trimmed before keeps its earlier notes."""
-    if KEY not in metadata:
-        return KEY
-    number = 2
-    while f"{KEY}_{number}" in metadata:
+    number = 1
+    while key_of(number) in metadata:
         number += 1
-    return f"{KEY}_{number}"
+    return key_of(number)
 
 
 def is_note(key: str) -> bool:

@@ -21,6 +21,9 @@ _RANGES = re.compile(r"\d{1,18}(-\d{1,18})?(,\d{1,18}(-\d{1,18})?)*")
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _TIME = r"(\d{1,12}(?:\.\d{1,9})?)\s*(ns|us|ms|s)"
 _BETWEEN = re.compile(rf"\s*{_TIME}\s*-\s*{_TIME}\s*")
+_LONGEST_NS = 366 * 24 * 3600 * 1_000_000_000
+"""No recording is longer; a time beyond it means its end, and would not fit into 64 bits."""
+
 _LISTED = 8
 
 Ranges = list[tuple[int, int]]
@@ -76,7 +79,7 @@ def parse_between(text: str) -> Window:
 
 
 def _nanoseconds(number: str, unit: str) -> int:
-    return int(Decimal(number) * _UNITS[unit])
+    return min(int(Decimal(number) * _UNITS[unit]), _LONGEST_NS)
 
 
 def select_steps(trace: Trace, ranges: Ranges) -> Selected:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import polars as pl
 
 from analyze.errors import AnalyzeError, TraceError
+from analyze.report.files import termination_raises
 from analyze.report.trace_file import TraceDocument, write_trace
 from analyze.tables.build import Trace
 from analyze.tables.external_ids import TRUSTED, external_id_mode
@@ -21,6 +22,10 @@ from analyze.trim.closure import Choice, Closure, close
 from analyze.trim.index import EventIndex
 from analyze.trim.note import free_key
 from analyze.trim.selection import Selected
+
+
+_LAST_NS = (1 << 63) - 1
+"""Times have 64 bits."""
 
 
 class Rewriting(Protocol):
@@ -35,6 +40,9 @@ class Rewriting(Protocol):
     def replaced(self) -> dict[str, int]:
         """Return how many distinct texts of each kind were replaced."""
 
+    def dropped(self) -> int:
+        """Return how many members beside the events were left out."""
+
 
 @dataclass(frozen=True)
 class TrimReport:
@@ -47,6 +55,7 @@ class TrimReport:
         output_bytes, file_bytes: of the two files, compressed as they are.
         closure: what belongs together; null where everything was kept.
         replaced: distinct texts that were replaced, by kind; null where none was to be.
+        dropped: members beside the events that were left out.
         has_note: whether the file itself says what was kept.
     """
 
@@ -59,6 +68,7 @@ class TrimReport:
     file_bytes: int
     closure: Closure | None
     replaced: dict[str, int] | None
+    dropped: int
     has_note: bool
 
 
@@ -71,7 +81,7 @@ def rereadable(path: str) -> Iterator[str]:
     if path != STDIN:
         yield path
         return
-    with tempfile.NamedTemporaryFile(prefix="kinetolint-") as copy:
+    with termination_raises(), tempfile.NamedTemporaryFile(prefix="kinetolint-") as copy:
         shutil.copyfileobj(sys.stdin.buffer, copy)
         copy.flush()
         try:
@@ -98,16 +108,19 @@ def trim(
 
     Raises:
         TraceError: the file changed in the meantime.
-        AnalyzeError: the output cannot be written.
+        AnalyzeError: nothing was recorded in the kept time, or the output cannot be written.
     """
     index, metadata, form = _read_index(trace.name)
     closure = close(index, _choice(trace, selected)) if selected else None
     kept = closure.kept if closure else pl.repeat(True, index.height, eager=True)
+    if selected and closure and not closure.recorded:
+        raise AnalyzeError(_nothing_kept(trace, selected))
     events = int(kept.sum())
     note: dict[str, Any] = {}
     if closure and selected and events < index.height:
         name = None if rewriting else source or Path(trace.name).name
-        note = {free_key(metadata): _note(name, selected, closure, index.height)}
+        origin_ns = trace.clock.origin_ns
+        note = {free_key(metadata): _note(name, selected, closure, index.height, origin_ns)}
     with raw_events(trace.name) as raw:
         if rewriting:
             _write_rewritten(raw, output, kept, {**metadata, **note}, rewriting)
@@ -124,7 +137,16 @@ def trim(
         file_bytes=file_bytes,
         closure=closure,
         replaced=rewriting.replaced() if rewriting else None,
+        dropped=rewriting.dropped() if rewriting else 0,
         has_note=bool(note) and form == "object",
+    )
+
+
+def _nothing_kept(trace: Trace, selected: Selected) -> str:
+    length = f"; the trace lasts {selected.of}" if selected.of else ""
+    return (
+        f"{trace.name}: nothing was recorded in {selected.words}{length}; nothing was written,"
+        " choose another time"
     )
 
 
@@ -143,22 +165,28 @@ def _choice(trace: Trace, selected: Selected) -> Choice:
     own = calls.filter("profiler_own")["start_ns"]
     before = calls.filter(~pl.col("profiler_own"))["start_ns"].max()
     return Choice(
-        windows=[(start + origin_ns, end + origin_ns) for start, end in selected.windows],
+        windows=[
+            (start + origin_ns, min(end + origin_ns, _LAST_NS)) for start, end in selected.windows
+        ],
         ids_name_ops=external_id_mode(facts.gpu_ops) == TRUSTED,
         tail_sync_ns=own[0] + origin_ns if len(own) else None,
         before_tail_ns=before + origin_ns if isinstance(before, int) else None,
     )
 
 
-def _note(source: str | None, selected: Selected, closure: Closure, events: int) -> dict[str, Any]:
-    """Return the note; times are microseconds from the start of the recording."""
+def _note(
+    source: str | None, selected: Selected, closure: Closure, events: int, origin_ns: int
+) -> dict[str, Any]:
+    """Return the note; times from the start of the recording, and in the file's own time."""
     counts = asdict(closure)
     kept = int(counts.pop("kept").sum())
+    counts.pop("recorded")
     return {
         "source": source,
         "kept": selected.words,
         "of": selected.of,
         "windows_us": [[start / 1000, end / 1000] for start, end in selected.windows],
+        "windows_ns": [[start + origin_ns, end + origin_ns] for start, end in selected.windows],
         "events": kept,
         "all_events": events,
         **counts,

@@ -26,6 +26,9 @@ def trim_lines(report: TrimReport) -> Iterator[tuple[str, str]]:
         yield "note", _NO_NOTE
     if report.replaced is not None:
         yield "replaced", _replaced(report.replaced)
+    if report.dropped:
+        members = counted(report.dropped, "member")
+        yield "left out", f"{members} beside the events that torch's profiler does not write"
 
 
 def _closure_lines(closure: Closure) -> Iterator[tuple[str, str]]:

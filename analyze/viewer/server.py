@@ -18,8 +18,13 @@ from analyze.errors import AnalyzeError
 HOST = "127.0.0.1"
 _NAMES = (HOST, "localhost")
 _TOKEN_BYTES = 16
-_MAX_CONNECTIONS = 8
-_TIMEOUT_SECONDS = 60
+_MAX_CONNECTIONS = 32
+_REQUEST_SECONDS = 5
+"""For a request to arrive. Browsers open connections ahead of need, and those take up places."""
+
+_ANSWER_SECONDS = 60
+"""For a reader that stops to go on."""
+
 _BLOCK_BYTES = 1 << 16
 _CONTENT_TYPES = {".gz": "application/gzip", ".json": "application/json"}
 
@@ -31,7 +36,7 @@ class TraceServer(ThreadingHTTPServer):
         origin: the page that may read the file.
         file: the file, once it is offered.
         path: the one path that is answered.
-        was_read: set when the file has been read to its end.
+        was_read: set when the page has read the file to its end.
     """
 
     daemon_threads = True
@@ -90,7 +95,7 @@ class TraceServer(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: TraceServer
-    timeout = _TIMEOUT_SECONDS
+    timeout = _REQUEST_SECONDS
 
     def do_GET(self) -> None:
         self._answer(with_body=True)
@@ -126,7 +131,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _is_refused(self) -> bool:
         """Refuse what is not the viewer asking for the file; return whether that was so."""
-        if self.headers.get("Host") not in self.server.names:
+        if self.headers.get("Host", "").lower() not in self.server.names:
             self.send_error(HTTPStatus.FORBIDDEN, "Unknown host")
         elif self.headers.get("Origin", self.server.origin) != self.server.origin:
             self.send_error(HTTPStatus.FORBIDDEN, "Unknown origin")
@@ -153,9 +158,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(size))
             self.end_headers()
             if with_body:
+                self.connection.settimeout(_ANSWER_SECONDS)
                 shutil.copyfileobj(file, self.wfile, _BLOCK_BYTES)
                 self.wfile.flush()
-                self.server.was_read.set()
+                self._note_reader()
+
+    def _note_reader(self) -> None:
+        """Take notice that the viewer has the file; a browser always says which page asks."""
+        if self.headers.get("Origin") == self.server.origin:
+            self.server.was_read.set()
 
 
 def _is_same(asked: str, path: str) -> bool:

@@ -90,6 +90,16 @@ def test_without_times_the_count_it_measures_counts() -> None:
     assert (found.baseline, found.baseline_changes) == ("worse", ("n 2 -> 3 (+50 %)",))
 
 
+@pytest.mark.parametrize("known", [1e300, -1e300, 1e-300, 5e-324])
+def test_an_amount_that_is_a_slip_is_worded_in_short(known: float) -> None:
+    """Baselines are edited by hand."""
+    (entry,) = KNOWN.findings
+    slip = KNOWN.with_findings([entry.model_copy(update={"savings_us": known})])
+    (found,) = beside(slip, report(finding()))
+    assert found.baseline in ("worse", "better")
+    assert all(len(words) < 60 for words in found.baseline_changes)
+
+
 def test_the_tolerance_is_the_users() -> None:
     slower = report(finding(savings_us=130.0, savings_share=0.13))
     assert beside(KNOWN, slower, tolerance=0.5)[0].baseline == "known"
@@ -164,11 +174,15 @@ def test_only_what_was_answered_is_gone(
 
 
 def test_fewer_traces_than_it_was_made_from_prove_nothing() -> None:
-    known = baseline_of(report(finding()), report(passed=HOLDS))
-    assert gone(report(passed=HOLDS), known=known) == [[]]
-    assert gone(report(passed=HOLDS), report(passed=HOLDS), known=known) == [["COPY101"], []]
+    first, second = report(passed=HOLDS), report(passed=HOLDS, trace="other.json")
+    known = baseline_of(report(finding()), second)
+    assert gone(first, known=known) == [[]]
+    assert gone(first, first, known=known) == [[], []]  # the same file twice is one trace
+    assert gone(first, report(passed=HOLDS, trace="./trace.json"), known=known) == [[], []]
+    assert gone(first, second, known=known) == [["COPY101"], []]
     assert kinds(known, report(passed=HOLDS)) == ["kept"]
-    captured = baseline_of(report(finding(), capture=NAIVE), report(passed=HOLDS))
+    assert baseline_of(first, first).traces == 1
+    captured = baseline_of(report(finding(), capture=NAIVE), second)
     assert gone(report(passed=HOLDS, capture=NAIVE), known=captured) == [["COPY101"]]
 
 

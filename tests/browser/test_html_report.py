@@ -383,6 +383,14 @@ def test_what_is_injected_does_not_run(open_page: OpenPage, naive: Path, tmp_pat
     assert colours(page) > 20
 
 
+def test_the_kernels_fit_beside_a_scroll_bar(open_report: OpenReport, real_traces: Path) -> None:
+    (path,) = (real_traces / "par-dlrm-w0").glob("*.json*")
+    # as wide as the table is in a window of 1280 pixels whose scroll bars take room
+    page = open_report(path, viewport={"width": 1224, "height": 900})
+    kernels = page.get_by_role("region", name="Kernels")
+    assert kernels.evaluate("(region) => region.scrollWidth <= region.clientWidth")
+
+
 def test_a_real_trace(open_report: OpenReport, real_traces: Path) -> None:
     (path,) = (real_traces / "kin-r50-w0-v19").glob("*.json*")
     page = open_report(path)

@@ -38,7 +38,7 @@ def test_thresholds_say_where_they_come_from(rule: Rule) -> None:
 
 def test_the_catalogue_of_codes() -> None:
     assert [rule.code for rule in RULES] == [
-        "ATTN101", "ATTN102", "ATTN103", "COPY101", "COPY102", "IDLE101", "LAUNCH101", "LAUNCH102",
-        "LAUNCH103", "MEM101", "OCC101", "OCC102", "OCC103", "PREC101", "PREC102", "SYNC101",
-        "TRACE101", "TRACE102", "TRACE103", "TRACE104",
+        "ATTN101", "ATTN102", "ATTN103", "COPY101", "COPY102", "IDLE101", "IDLE102", "LAUNCH101",
+        "LAUNCH102", "LAUNCH103", "MEM101", "OCC101", "OCC102", "OCC103", "PREC101", "PREC102",
+        "SYNC101", "TRACE101", "TRACE102", "TRACE103", "TRACE104", "TRACE105",
     ]  # fmt: skip

@@ -219,7 +219,11 @@ def test_the_documentation_names_everything(rules: list[Rule]) -> None:
     assert "1024 x 512" in first.comment
     assert second.changed_by is None
     assert documented.where == ("copy_kind is DtoD",)
-    assert documented.severity == ("error when share >= pct(15)", "warning")
+    assert documented.severity == (
+        "error when share >= pct(15)",
+        "info when share < params.min_share",
+        "warning",
+    )
     assert {test.state for test in documented.tests} >= {"mismatch", "pass", "not_applicable"}
     text = render_explanation(Explanation(documented))
     assert "min_bytes = 8388608, set by --set (the rule has MiB(1)); one copied" in text

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analyze.engine.fingerprint import fingerprint
+from analyze.engine.fingerprint import fingerprint, fingerprints
 from analyze.engine.folding import fold
 from analyze.engine.loading import load_rules
 from analyze.engine.result import SCHEMA_VERSION, Finding, TraceReport
@@ -45,6 +45,7 @@ def test_the_report_is_plain_versioned_json(report: TraceReport) -> None:
         "errors",
         "ignored",
         "uncaptured",
+        "unread",
         "views",
         "baseline",
         "vanished",
@@ -115,6 +116,16 @@ def test_the_fingerprint_depends_on_rule_and_group_alone() -> None:
     assert fingerprint("A101", {"a": 1, "b": None}) == fingerprint("A101", {"b": None, "a": 1})
     assert fingerprint("A101", {"a": "1"}) != fingerprint("A101", {"a": 1})
     assert len(one) == 16
+
+
+def test_no_two_findings_of_a_rule_have_the_same_fingerprint() -> None:
+    groups = [{"name": name} for name in ("n<B>", "other", "n<A>", "n<C>")]
+    made = fingerprints("A101", groups)
+    assert len(set(made)) == len(made)
+    assert made[1] == fingerprint("A101", {"name": "other"})
+    assert made[2] == fingerprint("A101", {"name": "n<A>"})  # the first of those that are alike
+    assert fingerprints("A101", groups[::-1]) == made[::-1]
+    assert fingerprints("A101", []) == []
 
 
 def finding(report: TraceReport, code: str, **more: Any) -> Finding:

@@ -29,9 +29,9 @@ def test_it_says_what_was_written(samples: Path, run_analyze: RunAnalyze, tmp_pa
     assert done.stdout.splitlines()[0] == str(output)
     assert "events    273 of the trace, unchanged" in done.stdout
     assert "findings  2 findings, 1 benign, 1 not applicable" in done.stdout
-    assert "90 slices on 6 threads of the process 'kinetolint findings', 90 arrows" in done.stdout
+    assert "27 slices on 3 threads of the process 'kinetolint findings', 27 arrows" in done.stdout
     again = run_analyze("annotate", output, "-o", tmp_path / "again.json")
-    assert "273 of the trace, unchanged; 285 of earlier annotations replaced" in again.stdout
+    assert "273 of the trace, unchanged; 90 of earlier annotations replaced" in again.stdout
     assert gzip.decompress(output.read_bytes()) == (tmp_path / "again.json").read_bytes()
 
 
@@ -118,6 +118,20 @@ def test_what_goes_wrong_is_one_line_and_leaves_nothing(
     assert line in done.stderr
     assert "Traceback" not in done.stderr
     assert not Path("out.json").exists()
+
+
+def test_numbers_of_more_than_64_bits_keep_their_digits(
+    samples: Path, run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    path, output, large = tmp_path / "large.json", tmp_path / "out.json", str(2**70)
+    text = gzip.decompress((samples / "synthetic-naive.json.gz").read_bytes()).decode()
+    text = text.replace('"pid":21507,', f'"pid":{large},')
+    path.write_text(text)
+    assert run_analyze("annotate", path, "-o", output).returncode == 0
+    written = output.read_text()
+    ends = [line for line in written.splitlines() if '"ph":"f","bp":"e"' in line]
+    assert any(f'"pid":{large},' in line for line in ends)
+    assert written.count(large) == text.count(large) + sum(large in line for line in ends)
 
 
 def test_the_trace_itself_is_never_overwritten(

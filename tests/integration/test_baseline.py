@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
+from analyze.cli.baseline import create
+from analyze.engine.rule import Rule
 from tests.conftest import RunAnalyze
 
 
@@ -205,3 +208,111 @@ def test_every_format_says_what_is_known_or_gone(
     assert "no-longer-found" in [note["descriptor"]["id"] for note in said]
     for file in ("report.md", "report.html"):
         assert "is no longer found" in Path(file).read_text(), file
+
+
+def test_a_project_says_how_much_worse_is_worse(naive: Path, run_analyze: RunAnalyze) -> None:
+    assert run_analyze("baseline", "create", naive, "-o", "known.json").returncode == 0
+    known = json.loads(Path("known.json").read_text())
+    for entry in known["findings"]:
+        entry["savings_us"] = entry["savings_us"] and entry["savings_us"] / 1.3
+    Path("known.json").write_text(json.dumps(known))
+    config = '[tool.kinetolint]\nbaseline = "known.json"\n'
+    Path("pyproject.toml").write_text(config)
+    assert run_analyze(naive).returncode == 1  # 30 % is more than the 20 % that may be
+    Path("pyproject.toml").write_text(f"{config}baseline-tolerance = 50\n")
+    assert run_analyze(naive).returncode == 0
+    assert run_analyze(naive, "--baseline-tolerance", "20").returncode == 1
+    Path("pyproject.toml").write_text(f"{config}baseline-tolerance = -1\n")
+    refused = run_analyze(naive)
+    assert refused.returncode == 2
+    assert "baseline-tolerance" in refused.stderr
+
+
+def test_create_says_that_findings_are_known_in_any_trace(
+    naive: Path, run_analyze: RunAnalyze
+) -> None:
+    anywhere = run_analyze("baseline", "create", naive, "-o", "any.json")
+    assert "2 of them are known in any trace" in anywhere.stdout
+    by_name = run_analyze("baseline", "create", naive, "--by-trace", "-o", "named.json")
+    assert "any trace" not in by_name.stdout
+
+
+def test_a_tolerance_is_a_number(naive: Path, run_analyze: RunAnalyze) -> None:
+    """Nothing is ever worse by more than ``nan``."""
+    known(run_analyze, naive)
+    for command in ([naive, "--baseline", "baseline.json"], ["baseline", "update", naive]):
+        done = run_analyze(*command, "--baseline-tolerance", "nan")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "nan is no number" in done.stderr
+    Path("pyproject.toml").write_text("[tool.kinetolint]\nbaseline-tolerance = nan\n")
+    refused = run_analyze(naive)
+    assert refused.returncode == 2
+    assert "baseline-tolerance" in refused.stderr
+
+
+def created(monkeypatch: pytest.MonkeyPatch, trace: Path, *failing: str) -> Result:
+    """Run ``analyze baseline create`` with rules that fail; none named are all."""
+    compile_rule = Rule.compile
+
+    def fail(rule: Rule, facts: Any = None) -> Any:
+        if not failing or rule.code in failing:
+            raise ZeroDivisionError("boom")
+        return compile_rule(rule, facts)
+
+    monkeypatch.setattr(Rule, "compile", fail)
+    return CliRunner().invoke(create, [str(trace), "--isolated"])
+
+
+def test_where_every_rule_failed_nothing_is_known(
+    naive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = created(monkeypatch, naive)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "every rule failed" in done.stderr
+    assert not Path("baseline.json").exists()
+
+
+def test_rules_that_failed_are_named(naive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = created(monkeypatch, naive, "COPY101")
+    assert done.exit_code == 0
+    assert "COPY101 hidden-memcpy failed, so baseline.json does not hold" in done.stderr
+    assert done.stderr.count("\n") == 1
+    entries = json.loads(Path("baseline.json").read_text())["findings"]
+    assert [entry["code"] for entry in entries] == ["ATTN103"]
+
+
+def test_a_second_of_two_like_findings_is_new(tmp_path: Path, run_analyze: RunAnalyze) -> None:
+    """Template arguments do not count, yet two findings are not one."""
+
+    def trace(name: str, *ops: str) -> Path:
+        events = [
+            event
+            for at, op in enumerate(ops)
+            for event in (
+                {"ph": "X", "cat": "cpu_op", "name": op, "pid": 1, "tid": 1, "ts": 1000 * at,
+                 "dur": 900},
+                {"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamSynchronize", "pid": 1,
+                 "tid": 1, "ts": 1000 * at + 5, "dur": 800},
+                {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1,
+                 "tid": 1, "ts": 1000 * at + 1, "dur": 2, "args": {"correlation": at + 1}},
+                {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7,
+                 "ts": 1000 * at + 10, "dur": 700,
+                 "args": {"device": 0, "stream": 7, "correlation": at + 1}},
+            )
+        ]  # fmt: skip
+        path = tmp_path / name
+        path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+        return path
+
+    one, two = trace("one.json", "Node<A>"), trace("two.json", "Node<A>", "Node<B>")
+    rules = tmp_path / "rule.yaml"
+    rules.write_text(
+        "version: 1\ncode: MINE101\nname: syncs\ntitle: t\nguess: g\nfrom: syncs\n"
+        "group_by: op_chain\nmeasure: {n: count()}\nexpect: n == 0\nmessage: m\n"
+    )
+    options = ("--isolated", "--rules", rules, "--select", "MINE101")
+    file = tmp_path / "known.json"
+    assert run_analyze("baseline", "create", one, "-o", file, *options).returncode == 0
+    done = run_analyze(two, *options, "--baseline", file, "--format", "json")
+    states = {f["group"]["op_chain"]: f["baseline"] for f in json.loads(done.stdout)["findings"]}
+    assert states == {"Node<A>": "known", "Node<B>": "new"}

@@ -392,7 +392,7 @@ def test_output_goes_where_it_points(
     trace = tmp_path / "trace.json.gz"
     shutil.copy(flash, trace)
     for command in ("check", "summary", "ops", "kernels", "regions", "gaps", "compare"):
-        refused = run_analyze(command, flash, trace, "-o", trace)
+        refused = run_analyze(command, flash, trace, "--format", "text", "-o", trace)
         assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), command
         assert "would overwrite it" in refused.stderr
         assert trace.read_bytes() == flash.read_bytes()

@@ -124,3 +124,13 @@ def test_diff_of_what_is_no_trace_is_one_line(
 def test_help_lists_every_amount_that_a_gate_may_name(run_analyze: RunAnalyze) -> None:
     words = set(run_analyze("diff", "--help").stdout.replace(",", " ").split())
     assert {quantity.name for quantity in QUANTITIES} <= words
+
+
+def test_a_forward_without_a_gpu_may_not_grow_either(
+    samples: Path, run_analyze: RunAnalyze
+) -> None:
+    more, fewer = samples / "cpu-naive.json.gz", samples / "cpu-decode-cat.json.gz"
+    gate = ("--fail-if", "cpu_ops > before")
+    shrunk, grown = run_analyze("diff", more, fewer, *gate), run_analyze("diff", fewer, more, *gate)
+    assert (shrunk.returncode, grown.returncode) == (0, 1)
+    assert "cpu_ops 21 -> 45" in " ".join(grown.stdout.split())

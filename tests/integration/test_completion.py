@@ -65,6 +65,8 @@ def complete(tmp_path: Path) -> Complete:
         (["kernels", "x.json", "--where", "fam"], ["family"]),
         (["columns", "kern"], ["kernels"]),
         (["ops", "--group-by", "name,sh"], ["name,shapes"]),
+        (["x.json", "--also", "sa"], ["sarif="]),
+        (["diff", "a", "b", "--fail-if", "cpu_"], ["cpu_time", "cpu_ops"]),
         (["ops", "--sort", "self_device_u"], ["self_device_us"]),
         (["diff", "a", ""], ["file,"]),
         (["baseline", "up"], ["update"]),

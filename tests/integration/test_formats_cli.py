@@ -111,12 +111,14 @@ def test_concise_is_for_grep(samples: Path, run_analyze: RunAnalyze) -> None:
     done = run_analyze(path, samples / "synthetic-sdpa-flash.json.gz", "--format", "concise")
     lines = done.stdout.splitlines()
     assert [line.split(": ")[1].split(" ")[:2] for line in lines] == [
+        ["note"],
         ["error", "COPY101"],
         ["warning", "ATTN103"],
         ["benign", "OCC102"],
+        ["note"],
         ["benign", "OCC101"],
     ]
-    assert lines[0].startswith(f"{path}: error COPY101 hidden-memcpy: 1 DtoD copy per forward")
+    assert lines[1].startswith(f"{path}: error COPY101 hidden-memcpy: 1 DtoD copy per forward")
     assert (done.returncode, done.stderr) == (1, "")
 
 
@@ -161,7 +163,7 @@ def test_one_analysis_many_files(samples: Path, tmp_path: Path, run_analyze: Run
     )  # fmt: skip
     assert done.stdout.startswith("::error title=COPY101 ")
     assert summary.read_text().startswith("## `")
-    assert lines.read_text().count("\n") == 3
+    assert lines.read_text().count("\n") == 4  # a note, and three findings
     alone = run_analyze(samples / "synthetic-naive.json.gz", "--format", "markdown")
     assert alone.stdout == summary.read_text()
 
@@ -175,3 +177,88 @@ def test_a_folder_of_many_traces(samples: Path, run_analyze: RunAnalyze) -> None
     assert "expected" not in done.stdout
     in_full = run_analyze(samples, "--verbose")
     assert in_full.stdout.count("expected  ") > traces / 2
+
+
+@pytest.fixture
+def cut(samples: Path, tmp_path: Path) -> Path:
+    """A trace of which the last part is missing."""
+    whole = (samples / "synthetic-sdpa-math.json.gz").read_bytes()
+    path = tmp_path / "cut.json.gz"
+    path.write_bytes(whole[: len(whole) * 7 // 10])
+    return path
+
+
+@pytest.mark.parametrize("form", ["text", "concise", "github", "markdown", "json", "sarif", "html"])
+def test_every_format_says_that_a_file_is_cut_short(
+    form: str, cut: Path, run_analyze: RunAnalyze
+) -> None:
+    done = run_analyze(cut, "--select", "COPY101", "--format", form)
+    assert done.returncode == 0, done.stderr
+    said = '"truncated": true' if form == "json" else "the file is cut short"
+    assert said in done.stdout
+    assert run_analyze(cut, "--format", form).returncode == 1  # by the rule TRACE105
+
+
+def test_a_run_that_could_not_read_a_trace_says_so_in_its_files(
+    samples: Path, tmp_path: Path, run_analyze: RunAnalyze
+) -> None:
+    sarif, summary = tmp_path / "x.sarif", tmp_path / "x.md"
+    absent = tmp_path / "absent.json"
+    flash = samples / "synthetic-sdpa-flash.json.gz"
+    done = run_analyze(flash, absent, "--format", "json", "--also", sarif, "--also", summary)
+    assert done.returncode == 3
+    assert [entry["trace"] for entry in json.loads(done.stdout)["unread"]] == [str(absent)]
+    (invocation,) = json.loads(sarif.read_text())["runs"][0]["invocations"]
+    assert invocation["executionSuccessful"] is False
+    assert invocation["toolExecutionNotifications"][0]["level"] == "error"
+    assert "no such file" in invocation["toolExecutionNotifications"][0]["message"]["text"]
+    assert "**Not checked: 1 trace**" in summary.read_text()
+
+
+def test_where_no_trace_could_be_read_no_file_looks_like_a_clean_run(
+    tmp_path: Path, run_analyze: RunAnalyze
+) -> None:
+    sarif = tmp_path / "x.sarif"
+    done = run_analyze(tmp_path / "absent.json", "--format", "github", "--also", sarif)
+    assert done.returncode == 3
+    assert not sarif.exists()
+    assert f"{sarif}: not written, since no trace could be checked" in done.stderr
+    assert done.stdout.startswith("::error title=kinetolint::")
+    assert "Traceback" not in done.stderr
+
+
+def test_what_a_step_has_in_its_summary_stays(
+    samples: Path, tmp_path: Path, run_analyze: RunAnalyze
+) -> None:
+    summary, other = tmp_path / "summary", tmp_path / "other.md"
+    summary.write_text("before")
+    other.write_text("before")
+    flash = samples / "synthetic-sdpa-flash.json.gz"
+    for _ in range(2):
+        done = run_analyze(
+            *(flash, "--also", f"markdown={summary}", "--also", other),
+            GITHUB_STEP_SUMMARY=str(summary),
+        )
+        assert done.returncode == 0, done.stderr
+    assert summary.read_text() == f"before\n{other.read_text() * 2}"
+
+
+@pytest.mark.parametrize(("name", "code"), [("x.pdf", 2), ("x.txt", 0), ("x.log", 0), ("x", 0)])
+def test_a_name_that_ends_in_no_format_is_refused(
+    name: str, code: int, samples: Path, tmp_path: Path, run_analyze: RunAnalyze
+) -> None:
+    output = tmp_path / name
+    flash = samples / "synthetic-sdpa-flash.json.gz"
+    done = run_analyze(flash, "-o", output)
+    assert done.returncode == code
+    assert output.exists() == (code == 0)
+    if code:
+        assert ".sarif" in done.stderr
+        assert run_analyze(flash, "-o", output, "--format", "text").returncode == 0
+
+
+def test_standard_output_by_its_path(samples: Path, run_analyze: RunAnalyze) -> None:
+    flash = samples / "synthetic-sdpa-flash.json.gz"
+    by_path = run_analyze(flash, "-o", "/dev/stdout")
+    assert by_path.returncode == 0, by_path.stderr
+    assert by_path.stdout == run_analyze(flash).stdout

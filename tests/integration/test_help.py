@@ -186,3 +186,17 @@ def test_the_examples_that_are_not_run_exist() -> None:
         for example in command.page.examples
     }
     assert set(NOT_RUN) <= every
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_line_of_help_ends_in_blanks(name: str) -> None:
+    done = CliRunner().invoke(analyze, [*name.split()[1:], "--help"], prog_name="analyze")
+    assert [line for line in done.stdout.splitlines() if line != line.rstrip()] == []
+
+
+def test_the_help_of_gaps_names_every_cause() -> None:
+    from analyze.report.gaps_text import CAUSES  # noqa: PLC0415
+
+    shown = CliRunner().invoke(analyze, ["gaps", "--help"]).stdout
+    words = set(re.findall(r"\w+", shown))
+    assert {cause for cause in CAUSES if cause} <= words

@@ -2,6 +2,10 @@
 
 import gzip
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -105,6 +109,58 @@ def test_standard_input_is_read_and_not_called_a_file(
     assert broken.stderr.startswith("analyze: <stdin>: the file is empty")
 
 
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGHUP])
+def test_being_ended_leaves_nothing_of_standard_input(
+    sent: signal.Signals, samples: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    analyze = Path(sys.executable).parent / "analyze"
+    with subprocess.Popen(
+        [analyze, "trim", "-", "--steps", "2", "-o", tmp_path / "small.json"],
+        stdin=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(folder)},
+    ) as program:
+        assert program.stdin is not None
+        program.stdin.write((samples / NAIVE).read_bytes())
+        program.stdin.flush()
+        while not any(folder.iterdir()):
+            assert program.poll() is None
+        program.send_signal(sent)
+        assert program.wait(timeout=60) == 128 + sent
+    assert not any(folder.iterdir())
+    assert not (tmp_path / "small.json").exists()
+
+
+def test_an_end_far_beyond_the_trace_is_its_end(
+    samples: Path, run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    done = run_analyze(
+        *("trim", samples / NAIVE, "--between", "0s-999999999999s"),
+        *("-o", tmp_path / "small.json"),
+    )
+    assert done.returncode == 0
+    assert "18 of 18 GPU ops" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1"])
+def test_standard_output_is_added_to_where_it_stands(
+    name: str, samples: Path, tmp_path: Path
+) -> None:
+    analyze = Path(sys.executable).parent / "analyze"
+    shown = tmp_path / "shown.txt"
+    with shown.open("w") as file:
+        file.write("before\n")
+        file.flush()
+        arguments = [analyze, "trim", samples / NAIVE, "--steps", "2", "-o", name]
+        subprocess.run(arguments, stdout=file, stderr=subprocess.DEVNULL, check=True, timeout=300)
+        file.seek(0, os.SEEK_END)
+        file.write("\nafter\n")
+    first, *trace, last = shown.read_text().splitlines()
+    assert (first, last) == ("before", "after")
+    assert json.loads("".join(trace))["kinetolint_trim"]["kept"] == "step 2"
+
+
 def test_a_damaged_file_gives_its_intact_events(
     samples: Path, run_analyze: RunAnalyze, tmp_path: Path
 ) -> None:
@@ -134,6 +190,10 @@ def test_a_damaged_file_gives_its_intact_events(
         (["--steps", "2", "--context", "1"], 2, "--context needs --around"),
         (["--steps", "2", "--keep", "x"], 2, "--keep needs --anonymise"),
         (["--steps", "2", "--forward", "nope"], 2, "no annotation of that name"),
+        (["--around", "COPY101", "--context", "nan"], 2, "nan is no number of milliseconds"),
+        (["--between", "5s-6s"], 2, "nothing was recorded in 5 s to 6 s from the trace start; the"),
+        (["--between", "5s-999999999999s"], 2, "nothing was recorded in 5 s to"),
+        (["--between", "99999999998s-99999999999s"], 2, "ends before it begins"),
     ],
 )
 def test_what_is_wrong_is_one_line(
@@ -187,3 +247,47 @@ def test_names_of_a_trace_do_not_reach_the_terminal_raw(
     assert done.returncode == 0
     assert "\x1b" not in done.stderr
     assert "[bold]" in done.stderr
+
+
+def test_a_finding_that_the_trimmed_trace_no_longer_shows_is_said(
+    samples: Path, run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    output = tmp_path / "small.json.gz"
+    whole = run_analyze("trim", samples / NAIVE, "--around", "COPY101", "-o", output)
+    assert "not found" not in whole.stderr
+    assert "COPY101" in run_analyze(output).stdout
+    part = run_analyze(
+        *("trim", samples / NAIVE, "--around", "ATTN103", "--context", "0.001", "-o", output)
+    )
+    assert part.returncode == 0
+    assert f"{output}: ATTN103 is not found in it" in part.stderr
+    assert ": warning ATTN103" not in run_analyze(output, "--format", "concise").stdout
+
+
+def test_an_excerpt_is_not_analyzed_as_if_it_were_whole(
+    samples: Path, run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    output = tmp_path / "small.json.gz"
+    run_analyze("trim", samples / NAIVE, "--steps", "3", "-o", output)
+    said = "step 3 of steps 2 to 4; 80 of 273 events"
+    for words in (["check"], ["check", "-v"], ["summary"], ["check", "--format", "markdown"]):
+        assert said in " ".join(run_analyze(*words, output).stdout.split()), words
+    coverage = json.loads(run_analyze(output, "--format", "json").stdout)["coverage"]
+    assert coverage["trimmed"] == [
+        {"kept": "step 3", "of": "steps 2 to 4", "events": 80, "all_events": 273}
+    ]
+    assert coverage["forwards_in_part"] == 0
+
+
+def test_what_is_beside_the_events_is_left_out_where_nobody_knows_it(
+    samples: Path, run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    document = json.loads(gzip.decompress((samples / NAIVE).read_bytes()))
+    noted, output = tmp_path / "noted.json", tmp_path / "shown.json"
+    noted.write_text(json.dumps({**document, "our_job": {"host": "alice-1"}, "run": "x"}))
+    done = run_analyze("trim", noted, "--anonymise", "--around", "COPY101", "-o", output)
+    assert "left out  3 members beside the events" in done.stderr
+    written = json.loads(output.read_text())
+    assert not {"our_job", "run", "synthetic_source"} & written.keys()
+    assert written.keys() <= {*document, "kinetolint_trim", "kinetolint_anonymised"}
+    assert written["kinetolint_trim"]["kept"] == "around 1 of 3 places of COPY101, whole forwards"

@@ -9,11 +9,12 @@ import pytest
 from analyze.engine.loading import load_rules
 from analyze.engine.run import run_rules
 from analyze.errors import AnalyzeError
-from analyze.report.compare import compare
+from analyze.report.compare import compare, unique_names
 from analyze.report.compare_markdown import compare_markdown
 from analyze.report.compare_text import render_compare
 from analyze.tables.build import Trace, load_trace
 from tests.conftest import MakeTrace
+from tests.report.report_factory import report_of
 from tests.report.test_golden_text import compare as compare_with_golden
 
 VARIANTS = ("naive", "naive-inplace", "sdpa-math", "sdpa-efficient", "sdpa-flash", "sdpa-cudnn")
@@ -123,7 +124,29 @@ def test_equal_file_names_are_told_apart(tmp_path: Path, samples: Path) -> None:
         path = tmp_path / folder / "trace.pt.trace.json.gz"
         path.write_bytes((samples / "synthetic-sdpa-flash.json.gz").read_bytes())
         traces.append(load_trace(path))
-    assert [row["name"] for row in compared(traces)["traces"]] == ["one/trace", "other/trace"]
+    assert [row["name"] for row in compared(traces)["traces"]] == ["one", "other"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["a/bert/trace.json.gz"], ["bert"]),
+        (["bert/worker0_step_12.1694128201545.pt.trace.json.gz"], ["bert"]),
+        (["bert/rank-70.Mar_25_20_48_12.2861.pt.trace.json.gz"], ["bert"]),
+        (["runs/trace_bert.json"], ["trace_bert"]),
+        (["trace.json"], ["trace"]),
+        (["/tmp/trace.json"], ["trace"]),  # noqa: S108 - a name, not a file
+        (
+            ["log/worker0.1.pt.trace.json", "log/worker1.1.pt.trace.json"],
+            ["worker0.1", "worker1.1"],
+        ),
+        (["a/x/trace.json", "b/x/trace.json"], ["a/x/trace.json", "b/x/trace.json"]),
+        (["a/bert.json", "b/bert.json"], ["a/bert", "b/bert"]),
+    ],
+)
+def test_a_trace_is_named_by_what_says_most(paths: list[str], names: list[str]) -> None:
+    reports = [report_of(trace=path) for path in paths]
+    assert unique_names(reports) == names
 
 
 def launched(name: str, forward: int, **args: Any) -> list[dict[str, Any]]:

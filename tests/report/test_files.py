@@ -2,6 +2,7 @@
 
 import resource
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from analyze.errors import AnalyzeError
-from analyze.report.files import write_whole, writing_whole
+from analyze.report.files import add_whole, termination_raises, write_whole, writing_whole
 from analyze.report.trace_file import write_trace
 
 HALF_WRITTEN = """
@@ -48,7 +49,12 @@ def test_the_old_content_stays_when_the_writing_fails(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("sent", "code"),
-    [(signal.SIGTERM, 143), (signal.SIGINT, -signal.SIGINT), (signal.SIGKILL, -signal.SIGKILL)],
+    [
+        (signal.SIGTERM, 143),
+        (signal.SIGHUP, 129),
+        (signal.SIGINT, -signal.SIGINT),
+        (signal.SIGKILL, -signal.SIGKILL),
+    ],
 )
 def test_the_old_content_stays_when_the_program_is_ended(
     sent: signal.Signals, code: int, tmp_path: Path
@@ -92,6 +98,37 @@ def test_a_link_keeps_pointing_where_it_does(tmp_path: Path) -> None:
     write_whole(tmp_path / "link", "new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "target").read_text() == "new"
+
+
+def test_a_replaced_file_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "report.txt"
+    path.write_text("old")
+    path.chmod(0o600)
+    write_whole(path, "new")
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("new", 0o600)
+
+
+@pytest.mark.parametrize("name", ["n" * 255, "é" * 127, "n" * 243])
+def test_the_longest_names_are_written(name: str, tmp_path: Path) -> None:
+    write_whole(tmp_path / name, "text")
+    assert (tmp_path / name).read_text() == "text"
+
+
+def test_an_ignored_hangup_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with termination_raises():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_adding_to_an_open_file_writes_once(tmp_path: Path) -> None:
+    with (tmp_path / "summary.md").open("w") as file:
+        file.write("first\n")
+        file.flush()
+        add_whole(Path(f"/dev/fd/{file.fileno()}"), "second\n")
+    assert (tmp_path / "summary.md").read_text() == "first\nsecond\n"
 
 
 def test_a_folder_that_is_not_there_is_one_line(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from analyze.engine.result import Finding
+from analyze.engine.result import Finding, Unread
 from analyze.report.formats import Rendering
-from analyze.report.github import MOST_OF_A_LEVEL, write_github
+from analyze.report.github import MOST_OF_A_LEVEL, annotate_unread, write_github
 from analyze.report.source_line import SourceLine, source_line
 from tests.report.report_factory import HOSTILE, finding, hostile_report, report_of, sample_report
 
@@ -96,7 +96,9 @@ def test_no_text_begins_a_command(text: str) -> None:
     made = commands(printed)
     assert [name for name, _, _ in made] == ["error", "error"]
     assert all(set(properties) <= {"title", "file", "line"} for _, properties, _ in made)
-    assert printed.count("\n") == len(made) + 2
+    assert (
+        printed.count("\n") == len(made) + 4
+    )  # of each trace a note that it is synthetic, a tally
     printed.encode()
 
 
@@ -147,3 +149,47 @@ def test_a_trace_of_that_name_begins_no_command_in_the_tally() -> None:
     for name in ("::add-mask::x", "##[add-mask]x", "x\n::add-mask::x"):
         report = dataclasses.replace(report_of(), trace=name)
         assert commands(write_github([report], Rendering())) == []
+
+
+def test_a_trace_that_is_not_whole_is_a_warning() -> None:
+    whole = sample_report()
+    trimmed = [{"kept": "\n::add-mask::x", "of": None, "events": 80, "all_events": None}]
+    damaged = report_of(quality={**whole.quality, "truncated": True, "events_lost": 2})
+    part = report_of(coverage={**whole.coverage, "trimmed": trimmed})
+    made = commands(write_github([whole, damaged, part], Rendering()))
+    warned = [message for name, properties, message in made if properties["title"] == "kinetolint"]
+    assert warned == [
+        f"{whole.trace}: the file is cut short: totals are lower bounds; 2 events could not be"
+        " read",
+        f"{whole.trace}: trimmed: \\x0a::add-mask::x; events kept: unknown; times and shares are of"
+        " what was kept",
+    ]
+
+
+def test_the_finding_that_a_file_is_damaged_is_not_said_twice() -> None:
+    damaged = report_of(
+        finding(code="TRACE105", name="damaged-file"),
+        quality={**sample_report().quality, "truncated": True},
+    )
+    titles = [
+        properties["title"] for _, properties, _ in commands(write_github([damaged], Rendering()))
+    ]
+    assert titles == ["TRACE105 damaged-file"]
+
+
+def test_many_traces_that_are_not_whole_leave_room_for_findings() -> None:
+    quality = {**sample_report().quality, "truncated": True}
+    reports = [report_of(quality=quality) for _ in range(30)]
+    reports.append(report_of(*with_level("warning", 12)))
+    made = commands(write_github(reports, Rendering()))
+    warned = [properties["title"] for name, properties, _ in made if name == "warning"]
+    assert len(warned) == MOST_OF_A_LEVEL
+    assert warned.count("kinetolint") == 4
+    assert made[3][2].endswith("; and 26 more traces like these")
+
+
+def test_what_could_not_be_read_is_an_error() -> None:
+    unread = Unread("\n::x::", "\n::x::: no such file")
+    made = commands(write_github([report_of(unread=(unread,))], Rendering()))
+    assert made == [("error", {"title": "kinetolint"}, "\\x0a::x::: no such file")]
+    assert commands(annotate_unread([unread.message])) == made

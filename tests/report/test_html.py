@@ -15,7 +15,7 @@ import pytest
 
 from analyze.cli.check import load_and_check
 from analyze.engine.loading import load_rules
-from analyze.engine.result import TraceReport, Uncaptured
+from analyze.engine.result import TraceReport, Uncaptured, Unread
 from analyze.report.formats import Rendering
 from analyze.report.html_report.groups import GROUPS, group_of
 from analyze.report.html_report.timeline import script_json
@@ -215,9 +215,114 @@ def test_several_traces_are_compared_first(samples: Path) -> None:
     table = next(page.iter("table"))
     rows = [[text_of(cell).strip() for cell in row] for row in table.iter("tr")]
     assert [row[0] for row in rows] == ["trace", *names]
+    assert "occupancy, reported -> recomputed" in rows[0]
     relative = rows[0].index("relative")
     assert [row[relative] for row in rows[1:]] == ["15.9x", "49.4x", "1x"]
     assert len(data_of(page)) == 3
+
+
+def with_coverage(report: TraceReport, **changes: Any) -> TraceReport:
+    return replace(report, coverage={**report.coverage, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"device": "NVIDIA H100"}, "devices differ"),
+        ({"forward_is": "ProfilerStep"}, "a forward is not the same thing in all"),
+    ],
+)
+def test_times_of_unrelated_traces_are_not_multiples_of_each_other(
+    changes: dict[str, str], reason: str, samples: Path
+) -> None:
+    naive = report_of(samples / "synthetic-naive.json.gz")
+    flash = with_coverage(report_of(samples / "synthetic-sdpa-flash.json.gz"), **changes)
+    page = parsed(write_html([naive, flash], Rendering()))
+    headings = [text_of(cell).strip() for cell in next(page.iter("tr"))]
+    assert "GPU busy" in headings
+    assert "relative" not in headings
+    seen = text_of(page)
+    assert f"relative times are left out: {reason}" in seen
+    assert seen.index("careful: ") < seen.index("GPU busy time of a forward")
+
+
+def test_whole_traces_are_not_multiples_of_each_other(samples: Path) -> None:
+    reports = [
+        with_coverage(report_of(samples / f"synthetic-{name}.json.gz"), forward_is="trace")
+        for name in ("naive", "sdpa-flash")
+    ]
+    seen = text_of(parsed(write_html(reports, Rendering())))
+    assert "relative times are left out: whole traces need not hold the same work" in seen
+
+
+def test_known_findings_are_folded_below_the_others(samples: Path) -> None:
+    report = report_of(samples / "synthetic-naive.json.gz")
+    first, *others = report.findings
+    known = replace(first, baseline="known", baseline_reason="until the <b>rewrite")
+    news = [replace(finding, baseline="new") for finding in others]
+    report = replace(report, findings=(known, *news), baseline="base.json")
+    page = parsed(write_html([report], Rendering()))
+    (fold,) = [each for each in page.iter("details") if each.get("class") == "known"]
+    cards = [each for each in page.iter("details") if "finding" in str(each.get("class"))]
+    folded = [each for each in fold.iter("details") if "finding" in str(each.get("class"))]
+    assert fold.get("open") is None
+    assert len(folded) == 1
+    assert len(cards) > 1
+    assert cards[-1] is folded[0]
+    assert "1 known finding, in the baseline base.json" in text_of(fold)
+    assert f"{first.code} " in text_of(folded[0])
+    assert "accepted because: until the <b>rewrite" in text_of(folded[0])
+    assert folded[0].get("open") is None
+
+
+def test_a_finding_says_how_many_of_its_places_are_drawn(samples: Path) -> None:
+    report = report_of(samples / "synthetic-naive.json.gz")
+    first = report.findings[0]
+    assert (first.places_total, len(first.places)) == (3, 3)
+
+    def where(**changes: Any) -> str:
+        found = replace(report, findings=(replace(first, **changes),))
+        page = parsed(write_html([found], Rendering()))
+        return next(text_of(each) for each in page.iter("p") if each.get("class") == "where")
+
+    assert where().startswith("3 places, 1 of them in the timeline ")
+    elsewhere = tuple(replace(place, start_us=1e9) for place in first.places)
+    assert where(places=elsewhere).startswith("3 places, none in the timeline ")
+    many = where(places_total=500, source="model.py:3")
+    assert many.startswith(
+        "500 places, 3 of them listed, 1 of them in the timeline, most time at model.py:3 "
+    )
+    whole = replace(report, findings=(replace(first, places=(), places_total=1),))
+    seen = text_of(parsed(write_html([whole], Rendering())))
+    assert "1 place" not in seen
+    assert "many places" not in seen
+
+
+def test_traces_that_could_not_be_read_are_named_first(samples: Path) -> None:
+    report = report_of(samples / "synthetic-naive.json.gz")
+    entry = Unread("a.json", "a.json: not a trace <b>")
+    seen = text_of(parsed(write_html([replace(report, unread=(entry,))], Rendering())))
+    assert seen.index("Not checked: 1 trace") < seen.index("a.json: not a trace <b>")
+    assert seen.index("a.json: not a trace <b>") < seen.index("What was recorded")
+
+
+def test_a_page_of_many_traces_is_bounded_and_draws_the_gravest(samples: Path) -> None:
+    naive = report_of(samples / "synthetic-naive.json.gz")
+    assert naive.views is not None
+    timeline = naive.views["timeline"]
+    filled = [f"{'made up ' * 100}{number}" for number in range(2500)]
+    large = {**naive.views, "timeline": {**timeline, "texts": [*timeline["texts"], *filled]}}
+    quiet = replace(naive, findings=(), views=large)
+    reports = [replace(quiet, trace=f"{number}.json") for number in range(7)]
+    reports.append(replace(naive, views=large, trace="grave.json"))
+    text = write_html(reports, Rendering())
+    assert len(text.encode()) < 20_000_000
+    seen = text_of(parsed(text))
+    assert "Timeline and kernels of 4 of 8 traces are left out" in seen
+    assert seen.count("Timeline and kernels are left out here") == 4
+    assert seen.count("GPU time by family") == 8
+    grave = text.index("grave.json</dd>")
+    assert 'type="application/json"' in text[grave:]
 
 
 def test_the_timeline_data_names_findings_in_its_window(samples: Path) -> None:
@@ -294,6 +399,19 @@ def test_captures_without_a_trace_are_named(samples: Path) -> None:
     report = replace(report_of(samples / "synthetic-naive.json.gz"), uncaptured=(entry,))
     page = parsed(write_html([report], Rendering()))
     assert "<b>flex: skipped: needs a GPU" in text_of(page)
+
+
+def test_occupancy_that_depends_on_the_launch_shows_its_range(real_traces: Path) -> None:
+    (path,) = (real_traces / "kin-r50-w0-v19").glob("*.json*")
+    page = parsed(write_html([report_of(path)], Rendering()))
+    assert text_of(next(page.iter("h1"))).strip() == "kin-r50-w0-v19"
+    tables = {str(table.get("class")): table for table in page.iter("table")}
+    rows = map(text_of, tables["occupancy"].iter("tr"))
+    add = next(row for row in rows if "AddFunctor" in row)
+    assert "recomputed <1 % to 100 %, depending on the launch" in add
+    assert "92.3 %" in add
+    details = text_of(tables["sortable kernels"])
+    assert "the commonest of 23 configurations" in details
 
 
 def test_pages_of_real_traces_are_valid(real_traces: Path) -> None:

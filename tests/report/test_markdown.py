@@ -46,7 +46,7 @@ def test_a_heading_a_verdict_a_table_and_details() -> None:
     assert rows(tokens) == [4, 4, 4]
     text = shown(tokens)
     expected = (
-        "Most to save: ATTN103",
+        "Most to save: unfused-attention (ATTN103)",
         "aten::masked_fill > aten::clone > aten::copy_",
         "365 us, 16 % of GPU busy time",
         "2 findings, 1 benign, 1 not applicable",

@@ -24,6 +24,9 @@ from tests.conftest import MakeTrace
 from tests.report.sample_reports import report_of, reports_of, rules
 
 SCHEMA = result_schema()
+FIRST_KEYS = Path(__file__).with_name("golden") / "result_keys_of_schema_version_1.json"
+"""The keys that every result of this ``schema_version`` has, from its first day."""
+
 CLASSES = {
     "result": result.TraceReport,
     "unit": result.UnitCount,
@@ -85,6 +88,40 @@ def test_every_key_is_described_and_required() -> None:
         if "properties" in schema:
             assert schema["required"] == list(schema["properties"])
             assert schema["additionalProperties"] is False
+
+
+def keys_of(schema: dict[str, Any]) -> dict[str, list[str]]:
+    """The keys of each object, by the name of its definition."""
+    return {
+        name: sorted(part["properties"])
+        for name, part in schema["$defs"].items()
+        if "properties" in part
+    }
+
+
+def test_keys_added_later_have_a_default_and_none_is_removed() -> None:
+    """Results that are stored stay readable: see "Add a writer" in CONTRIBUTING.md."""
+    first = json.loads(FIRST_KEYS.read_text())
+    now = keys_of(SCHEMA)
+    for name, keys in first.items():
+        removed = set(keys) - set(now.get(name, ()))
+        assert not removed, f"{name}: removed or renamed, so raise schema_version: {removed}"
+        added = set(now[name]) - set(keys)
+        required = {
+            key for key in added if "default" not in SCHEMA["$defs"][name]["properties"][key]
+        }
+        assert not required, f"{name}: give what is new a default in the schema: {required}"
+
+
+def test_a_default_says_unknown_or_empty_and_is_as_documented() -> None:
+    found = 0
+    for schema in subschemas(SCHEMA):
+        if "default" in schema:
+            assert schema["default"] in (None, [], {})
+            own = {**schema, "$defs": SCHEMA["$defs"]}
+            assert Draft202012Validator(own).is_valid(schema["default"])
+            found += 1
+    assert found
 
 
 @pytest.mark.parametrize("name", CLASSES)

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,9 @@ from analyze.report import stored_result
 from analyze.report.formats import FORMATS, Rendering, render
 from analyze.report.stored_result import read_results
 from analyze.report.views import with_views
-from analyze.words import printable
+from analyze.words import inert_to_ci, printable
 from tests.conftest import MakeTrace
-from tests.report.sample_reports import reports_of, rules
+from tests.report.sample_reports import report_of, reports_of, rules
 from tests.report.test_result_schema import HOSTILE, strictly, validate
 from tests.report.test_sarif import check_log
 
@@ -234,4 +235,34 @@ def test_a_changed_result_renders_or_is_refused(
         texts = {name: render(name, [read], Rendering(verbose=True)) for name in FORMATS}
     except AnalyzeError:
         return
-    assert texts["text"].startswith(printable(read.trace))
+    assert texts["text"].startswith(inert_to_ci(printable(read.trace)))
+
+
+def test_a_list_of_anything_else_ends_at_its_first_item(tmp_path: Path) -> None:
+    """Memory stays that of the decoded file."""
+    items = 1_000_000
+    content = b"[" + b",".join([b"1"] * items) + b"]"
+    tracemalloc.start()
+    try:
+        assert "result 1: is no result of a check" in refusal(content, tmp_path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 40 * items
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_result_from_before_a_key_was_added_is_shown(
+    name: str, samples: Path, tmp_path: Path
+) -> None:
+    """What it does not say is unknown or empty."""
+    report = report_of(samples / "synthetic-naive.json.gz")
+    data = json.loads(json.dumps(report.to_dict()))
+    defaults = {"unread": data.pop("unread"), "gpu_time": data["coverage"].pop("gpu_time")}
+    assert defaults["gpu_time"] is not None
+    path = tmp_path / "earlier.json"
+    path.write_text(json.dumps(data))
+    [read] = read_results(str(path))
+    assert (read.unread, read.coverage["gpu_time"]) == ((), None)
+    assert render(name, [read], Rendering(verbose=True))
+    validate(strictly(render("json", [read], Rendering())))

@@ -34,6 +34,14 @@ def real_report(folder: Path) -> TraceReport:
     return load_and_check(str(path), None, load_rules(tests=False))[1]
 
 
+def idle_report(share: float, cause: str | None, *findings: Finding) -> TraceReport:
+    """A report of a GPU that is idle for a share of its time, most of it for one cause."""
+    coverage = sample_report().coverage
+    causes = [{"cause": cause, "time_us": 730.0, "share": 0.73}]
+    gpu_time = {**coverage["gpu_time"], "idle_share": share, "idle_causes": causes}
+    return report_of(*findings, coverage={**coverage, "gpu_time": gpu_time})
+
+
 def many_findings(count: int) -> list[Finding]:
     return [
         finding(number=number, code=f"MINE{number:03}", savings_us=1000.0 - number)
@@ -91,15 +99,20 @@ def test_findings_of_one_rule_share_a_line() -> None:
 
 def test_savings_are_named_with_their_base_and_not_added_up() -> None:
     on_host = finding(
-        number=1, code="HOST001", savings_us=623e3, savings_of="cpu", savings_share=0.8
+        number=1,
+        code="HOST001",
+        name="slow-host",
+        savings_us=623e3,
+        savings_of="cpu",
+        savings_share=0.8,
     )
     on_gpu = finding(
         number=2, code="GPU001", savings_us=69.5e3, savings_of="gpu", savings_share=0.84
     )
     words = verdict(report_of(on_host, on_gpu))
     assert "2 findings: 2 errors" in words
-    assert "HOST001, at most 623 ms per forward, 80 % of its CPU time" in words
-    assert "GPU001, at most 69.5 ms per forward, 84 % of its GPU busy time" in words
+    assert "slow-host (HOST001), at most 623 ms per forward, 80 % of its CPU time" in words
+    assert "(GPU001), at most 69.5 ms per forward, 84 % of its GPU busy time" in words
     assert "Savings overlap: do not add them up" in words
     assert "692" not in words
     assert "overlap" not in verdict(report_of(on_gpu))
@@ -110,25 +123,122 @@ def test_unknown_savings_are_said_to_be_unknown() -> None:
     assert "what it costs is unknown" in words
 
 
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [
+        ("host", "its next work was launched late (cause host)"),
+        ("input", "data was being loaded (cause input)"),
+        (None, "of work whose launch is not in the file."),
+        ("dust", "of dust (cause dust)"),
+    ],
+)
+def test_idle_time_that_no_finding_explains_is_said(cause: str | None, words: str) -> None:
+    idle = f"The GPU is idle 39 % of the time, 73 % of it because {words}"
+    found = idle_report(0.39, cause, finding(code="COPY101"))
+    nothing = idle_report(0.39, cause)
+    for report in (found, nothing):
+        assert idle in verdict(report)
+        assert (next_command(report) or "").startswith("analyze gaps ")
+    assert "The GPU is" not in verdict(idle_report(0.2, cause, finding()))
+
+
+@pytest.mark.parametrize(
+    ("code", "cause"),
+    [("IDLE101", "host"), ("IDLE102", "input"), ("SYNC101", "sync"), ("LAUNCH103", "launch")],
+)
+def test_idle_time_that_a_finding_explains_is_its_own(code: str, cause: str) -> None:
+    assert "The GPU is idle" not in verdict(idle_report(0.9, cause, finding(code=code)))
+    assert "The GPU is idle" in verdict(idle_report(0.9, "profiler", finding(code=code)))
+
+
+def test_where_nothing_is_found_the_verdict_says_what_dominates() -> None:
+    report = report_of()
+    shares = [("kernel", "gemm", 0.39), ("memcpy", None, 0.09), ("kernel", None, 0.3)]
+    families = [
+        {"kind": kind, "family": family, "time_us": 1.0, "share": share}
+        for kind, family, share in shares
+    ]
+    gpu_time = {"idle_us": 1.0, "idle_share": 0.09, "idle_causes": [], "families": families}
+    busy = dataclasses.replace(report, coverage={**report.coverage, "gpu_time": gpu_time})
+    assert "The GPU is busy 91 % of the time; of its work gemm 39 %, memcpy 9 %" in verdict(busy)
+    assert verdict(busy).endswith("kernels of unknown family 30 %.")
+    assert (next_command(busy) or "").startswith("analyze kernels ")
+    assert "The GPU is busy" not in verdict(dataclasses.replace(busy, findings=(finding(),)))
+    unknown = dataclasses.replace(report, coverage={**report.coverage, "gpu_time": None})
+    assert verdict(unknown).startswith("nothing found: ")
+    assert next_command(unknown) is None
+
+
+def test_what_puts_the_recording_in_doubt_comes_first() -> None:
+    cold = finding(
+        number=1, code="LAUNCH103", name="cold-launch", category="trace", savings_us=None
+    )
+    costly = finding(number=2, code="GPU001", savings_us=1e6)
+    assert cold.rank < costly.rank
+    assert costly.rank < dataclasses.replace(cold, severity="warning").rank
+    words = verdict(report_of(cold, costly))
+    assert words.index("The recording itself comes first: cold-launch (LAUNCH103)") < words.index(
+        "Most to save: "
+    )
+    assert "what it costs" not in verdict(report_of(cold))
+
+
+def test_no_share_is_more_than_the_whole() -> None:
+    wait = finding(savings_us=6e4, savings_of="cpu", savings_share=60.0, per="forward")
+    assert verdict(report_of(wait)).endswith("at most 60 ms per forward.")
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "words"),
+    [
+        (
+            "kin-r50-w0-v19",
+            "IDLE102",
+            "Most to save: input-wait (IDLE102), at most 57.3 ms per step",
+        ),
+        ("tl-h100-owl", "IDLE102", "Most to save: input-wait (IDLE102), at most 493 ms per step"),
+        ("swin-a4000", "LAUNCH103", "The recording itself comes first: cold-launch (LAUNCH103)"),
+        ("switch-a100", "LAUNCH103", "The recording itself comes first: cold-launch (LAUNCH103)"),
+        ("hta-cp-evsync-ms", "PREC102", "The GPU is idle 98 % of the time"),
+    ],
+)
+def test_real_traces_lead_with_what_matters_most(
+    name: str, first: str, words: str, real_traces: Path
+) -> None:
+    report = real_report(real_traces / name)
+    assert report.findings[0].code == first
+    assert words in verdict(report)
+
+
+def test_a_busy_real_trace_says_with_what(real_traces: Path) -> None:
+    words = verdict(real_report(real_traces / "tl-mi300-qwen"))
+    assert "The GPU is busy 91 % of the time; of its work gemm 39 %, elementwise 30 %" in words
+
+
 def test_occupancy_counts_little_while_the_gpu_waits() -> None:
-    waiting = finding(number=1, code="IDLE101", category="idle", savings_us=5.0, savings_of="cpu")
+    waiting = finding(
+        number=1, code="IDLE101", name="gpu-idle", category="idle", savings_us=5.0, savings_of="cpu"
+    )
     grid = finding(number=2, code="OCC103", category="occupancy", savings_us=90.0, savings_of="gpu")
-    report = report_of(grid, waiting)
+    report = idle_report(0.9, "host", grid, waiting)
     assert [f.code for f in order_of(report).problems] == ["IDLE101"]
     text = render_report(report)
-    assert text.index("IDLE101 hidden-memcpy") < text.index("Of little weight while IDLE101 holds:")
-    assert text.index("Of little weight") < text.index("OCC103 hidden-memcpy")
-    assert "Most to save: IDLE101" in verdict(report)
-    mild = report_of(grid, dataclasses.replace(waiting, severity="warning"))
-    assert "Of little weight" not in render_report(mild)
-    assert "OCC103" in verdict(mild)
+    little = "Of little weight while gpu-idle (IDLE101) holds:"
+    assert text.index("IDLE101 gpu-idle") < text.index(little) < text.index("OCC103 hidden-memcpy")
+    assert "Most to save: gpu-idle (IDLE101)" in verdict(report)
+    mild = idle_report(0.9, "host", grid, dataclasses.replace(waiting, severity="warning"))
+    half_busy = idle_report(0.49, "host", grid, waiting)
+    for other in (mild, half_busy):
+        assert "Of little weight" not in render_report(other)
+        assert "OCC103" in verdict(other)
 
 
 def test_consequences_take_a_line_below_their_cause() -> None:
     report = sample_report("synthetic-sdpa-math")
     text = render_report(report)
     assert len(re.findall(r"^  explains  PREC101 .*…$", text, re.MULTILINE)) == 2
-    assert "4 findings: 3 errors, 1 warning, 3 explained by ATTN101" in text
+    words = " ".join(text.split())
+    assert "4 findings: 3 errors, 1 warning, 3 explained by math-backend (ATTN101)" in words
 
 
 def test_a_benign_look_alike_says_why_in_a_line() -> None:
@@ -140,7 +250,7 @@ def test_a_benign_look_alike_says_why_in_a_line() -> None:
 
 def test_what_cannot_be_answered_is_grouped() -> None:
     text = render_report(sample_report("cpu-sdpa-math"))
-    assert "not applicable  14 rules: no GPU work was recorded" in text
+    assert "not applicable  15 rules: no GPU work was recorded" in text
     assert re.search(r"not applicable  TRACE102, TRACE104$", text, re.MULTILINE)
 
 
@@ -151,7 +261,7 @@ def test_the_next_command_can_be_copied() -> None:
     (line,) = (line for line in render_report(report).splitlines() if line.startswith("  next"))
     assert f"analyze calls 'my traces/{'x' * 90}'" in line
     assert next_command(dataclasses.replace(report, trace="<stdin>")) is None
-    assert next_command(sample_report("synthetic-sdpa-flash")) is None
+    assert next_command(sample_report("cpu-sdpa-flash")) is None
 
 
 def test_many_traces_get_their_verdicts_and_one_table() -> None:

@@ -231,6 +231,36 @@ def test_long_names_are_cut_and_say_so(make_trace: MakeTrace) -> None:
     assert found.kernels.rows[0].name.endswith("\u2026")
 
 
+def test_occupancy_is_that_of_the_time_not_of_the_commonest_launch(make_trace: MakeTrace) -> None:
+    name, events = "void work(float*)", [mark("attn_fwd", 0, 5000)]
+    device = {"block": [256, 1, 1], "registers per thread": 32}
+    for number, (gpu, blocks, reported) in enumerate([(10, 1, 0)] * 9 + [(910, 216, 50)]):
+        args = {**device, "grid": [blocks, 1, 1], "est. achieved occupancy %": reported}
+        events += [
+            launch(number + 1, number * 10), kernel(number + 1, 20 + number * 10, gpu, name, **args)
+        ]  # fmt: skip
+    (row,) = views(make_trace(events)).kernels.rows
+    assert (row.count, row.configurations, row.grid) == (10, 2, "1x1x1")
+    assert row.occupancy_reported == pytest.approx(50 * 910 / 1000)
+    assert row.reported_zero_share == 0
+
+
+def test_the_range_of_occupancies_and_the_limit_of_most_time(real_traces: Path) -> None:
+    (path,) = (real_traces / "kin-r50-w0-v19").glob("*.json*")
+    rows = views(load_trace(path)).kernels.rows
+    add = next(row for row in rows if row.short_name == "AddFunctor")
+    assert add.occupancy == pytest.approx(92.3, abs=0.1)
+    assert add.occupancy_least is not None
+    assert add.occupancy_most == 100
+    assert add.occupancy_least < 1
+    assert add.limiter == "warps|blocks"
+    for row in rows:
+        if row.occupancy is not None:
+            assert row.occupancy_least is not None
+            assert row.occupancy_most is not None
+            assert row.occupancy_least - 1e-5 <= row.occupancy <= row.occupancy_most + 1e-5
+
+
 def test_families_add_up_to_all_gpu_work(samples: Path) -> None:
     trace = load_trace(samples / "synthetic-naive.json.gz")
     families = views(trace).families

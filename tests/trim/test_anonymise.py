@@ -255,6 +255,62 @@ def test_what_a_kernels_name_tells_stays(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"gemv_{WORD}_router", f"void internal::{WORD.title()}Kernel(float*)", f"cudnn_{WORD}",
+        f"cudnn_{WORD}_kernel", f"cublas{WORD.title()}", f"Cijk_{WORD.title()}",
+        f"void flash::{WORD}_bwd<int>", f"void cutlass::{WORD}()", f"cub::{WORD.title()}",
+        f"at::native::{WORD}", f"void std::{WORD}<int>()", f"thrust::{WORD}<float>()",
+        f"at::native::k<4{WORD}>", f"ncclKernel_{WORD}", f"nvjet_tst_64x8_{WORD}",
+        f"cutlass_80_tensorop_{WORD}", f"ampere_sgemm_{WORD}", f"sm90_xmma_gemm_{WORD}",
+        f"fmha_cutlassF_f16_aligned_64x64_{WORD}", f"cudnn_generated_fort_native_{WORD}",
+        f"void (anonymous namespace)::softmax_warp_forward::{WORD}()",
+    ],
+)  # fmt: skip
+def test_a_kernel_named_as_a_librarys_is_not_one(name: str) -> None:
+    assert WORD not in named("kernel", name)[0].lower()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(f"{namespace}::{WORD}" for namespace in ("aten", "quantized", "inductor", "symm_mem")),
+        f"{WORD.title()}Backward0", f"aten::add.{WORD}", f"torch::autograd::{WORD}",
+        f"autograd::engine::evaluate_function: {WORD.title()}Backward0",
+        f"xformers::efficient_attention_forward{WORD}",
+    ],
+)  # fmt: skip
+def test_an_op_named_as_torchs_is_not_one(name: str) -> None:
+    assert WORD not in named("cpu_op", name)[0].lower()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"torch/utils/../../home/{WORD}/a.py(1): f", f"torch/nn//{WORD}.x/../a.py(1): f",
+        f"/x/site-packages/torch/nn/../../../../{WORD}/a.py(1): f",
+        f"torch/nn/modules/module.py(1): secret of {WORD}", f"threading.py(1): <lambda {WORD}>",
+        f"/x/site-packages/torch/nn/functional.py(1): <{WORD}>",
+        f"<built-in method a {WORD} of Tensor object at 0x7f>",
+        f"<built-in method x of torch._C.{WORD} object at 0x7f>",
+    ],
+)  # fmt: skip
+def test_a_frame_named_as_torchs_is_not_one(name: str) -> None:
+    assert WORD not in named("python_function", name)[0]
+    path = {"ph": "X", "name": "aten::mm", "args": {"kernel_file": name.partition("(")[0]}}
+    assert WORD not in json.dumps(anonymised(path))
+
+
+def test_the_autograd_nodes_are_those_that_torch_generates() -> None:
+    assert named("cpu_op", "AddmmBackward0", "MulBackward1", "NativeLayerNormBackward0") == [
+        "AddmmBackward0",
+        "MulBackward1",
+        "NativeLayerNormBackward0",
+    ]
+    assert named("cpu_op", "MineBackward0", "MineBackward1") == ["op_1Backward0", "op_1Backward1"]
+
+
 def findings(trace: Trace) -> list[tuple[object, ...]]:
     rules, _ = load_sound_rules([], installed=False, tests=False)
     report = run_rules(trace, rules)

@@ -48,7 +48,7 @@ class FindingCard:
         css: class of its severity or state.
         mark, state: sign and word for it.
         is_open: it stands open.
-        brief: what was observed, or why that is benign.
+        brief: what was observed, or why that is benign, or why it was accepted.
         said: labelled sentences.
         evidence: its rows.
         places: JSON of where it is in the timeline: start and duration in microseconds from the
@@ -74,31 +74,30 @@ Window = tuple[float, float]
 """Start and end of a timeline, in microseconds from the trace start."""
 
 
-def cards(findings: Sequence[Finding], window: Window | None) -> list[FindingCard]:
-    """Return the findings that are no consequence of another, the first problems open.
+def cards(
+    findings: Sequence[Finding], window: Window | None, *, most_open: int = MOST_OPEN
+) -> list[FindingCard]:
+    """Return findings as cards, at most ``MAX_FINDINGS``, the first problems open.
 
     Args:
         findings: ranked.
         window: of the timeline; None where there is none.
+        most_open: how many problems stand open.
     """
-    top = top_level(findings)[:MAX_FINDINGS]
-    problems = [finding for finding in top if finding.state != "benign"][:MOST_OPEN]
-    return [_card(finding, window, is_open=finding in problems) for finding in top]
-
-
-def top_level(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings that are no consequence of another."""
-    return [finding for finding in findings if finding.explained_by is None]
+    shown = findings[:MAX_FINDINGS]
+    problems = [finding for finding in shown if finding.state != "benign"][:most_open]
+    return [_card(finding, window, is_open=finding in problems) for finding in shown]
 
 
 def css_of(finding: Finding) -> str:
-    """Return the class of a finding: its severity, or ``benign``."""
-    return "benign" if finding.state == "benign" else finding.severity
+    """Return the class of a finding: its severity; ``benign`` also where a baseline knows it."""
+    return "benign" if finding.state == "benign" or finding.is_known else finding.severity
 
 
 def _card(finding: Finding, window: Window | None, *, is_open: bool) -> FindingCard:
     said = list(sentences(finding, verbose=True))
     is_benign = finding.state == "benign"
+    drawn = [_place(place) for place in finding.places if _is_in(place, window)]
     return FindingCard(
         css=css_of(finding),
         mark="\N{CHECK MARK}" if is_benign else MARKS[finding.severity],
@@ -107,11 +106,11 @@ def _card(finding: Finding, window: Window | None, *, is_open: bool) -> FindingC
         name=printable(finding.name),
         title=printable(finding.title),
         is_open=is_open,
-        brief=printable((finding.because if is_benign else None) or finding.message),
+        brief=_brief(finding),
         said=[pair for pair in said if pair[0] != "evidence"],
         evidence=_evidence(finding.evidence),
-        places=orjson.dumps([_place(p) for p in finding.places if _is_in(p, window)]).decode(),
-        where=_where(finding),
+        places=orjson.dumps(drawn).decode(),
+        where=_where(finding, None if window is None else len(drawn)),
     )
 
 
@@ -150,10 +149,32 @@ def _is_in(place: Place, window: Window | None) -> bool:
     return place.start_us <= end_us and place.start_us + (place.dur_us or 0) >= start_us
 
 
-def _where(finding: Finding) -> str:
-    places = counted(finding.places_total, "place") if finding.places_total else ""
-    at = f"at {printable(finding.source)}" if finding.source else ""
-    return ", ".join(part for part in (places, at) if part)
+def _brief(finding: Finding) -> str:
+    reason = finding.baseline_reason if finding.is_known else None
+    accepted = f"; accepted because: {reason}" if reason else ""
+    because = finding.because if finding.state == "benign" else None
+    return printable(f"{because or finding.message}{accepted}")
+
+
+def _where(finding: Finding, drawn: int | None) -> str:
+    """Say how many places there are, how many of them are drawn, and the line of most time.
+
+    What is about the whole trace has no place.
+
+    Args:
+        finding: whose places.
+        drawn: how many are in the timeline; None where there is none.
+    """
+    total, kept = finding.places_total, len(finding.places)
+    said = [counted(total, "place")] if kept else []
+    if 0 < kept < total:
+        said.append(f"{kept:,} of them listed")
+    if drawn is not None and drawn < kept:
+        said.append(f"{drawn:,} of them in the timeline" if drawn else "none in the timeline")
+    if finding.source:
+        at = "most time at" if total > 1 else "at"
+        said.append(f"{at} {printable(finding.source)}")
+    return ", ".join(said)
 
 
 @dataclass(frozen=True)
@@ -175,9 +196,14 @@ class Marks:
 
 
 def marks(findings: Sequence[Finding], window: Window) -> list[Marks]:
-    """Return where findings are in a timeline, a rule at a time."""
+    """Return where findings are in a timeline, a rule at a time.
+
+    Args:
+        findings: those that the page shows.
+        window: of the timeline.
+    """
     found: dict[tuple[str, str], Marks] = {}
-    for finding in top_level(findings)[:MAX_FINDINGS]:
+    for finding in findings[:MAX_FINDINGS]:
         key = finding.code, css_of(finding)
         for place in finding.places:
             if not _is_in(place, window):

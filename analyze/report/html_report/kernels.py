@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 
 from analyze.report.chains import short_chain
 from analyze.report.html_report.groups import GROUPS, Group, group_of
-from analyze.report.summary import DEFAULT_SHARED_MEMORY_LIMIT
 from analyze.report.views.model import KernelRow, KernelTable
 from analyze.tables.host import CHAIN_SEPARATOR
 from analyze.words import counted, duration, percentage, share, size
 
 MOST_OCCUPANCIES = 25
 NOT_KNOWN = "\N{EN DASH}"
+_MANY_WAVES = 999.5
+"""From here on, three digits are no decimals."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,14 @@ COLUMNS = (
     Column("total", True, "durations, summed"),
     Column("mean", True, "mean duration"),
     Column("share", True, "of the GPU busy time of the trace"),
-    Column("reported", True, "occupancy as the profiler wrote it"),
-    Column("recomputed", True, "occupancy from registers, shared memory, block size and device"),
-    Column("limited by", False, "what bounds the recomputed occupancy"),
-    Column("waves", True, "blocks / blocks resident on the device at a time"),
+    Column("reported", True, "occupancy as the profiler wrote it, mean weighted by time"),
+    Column(
+        "recomputed",
+        True,
+        "occupancy from registers, shared memory, block size and device, mean weighted by time",
+    ),
+    Column("limited by", False, "what bounds the recomputed occupancy for most of the time"),
+    Column("waves", True, "blocks / blocks that the device holds at a time, mean weighted by time"),
 )
 
 
@@ -69,7 +74,11 @@ class KernelCells:
 
 @dataclass(frozen=True)
 class OccupancyCells:
-    """A row of the occupancy chart; positions in percent of its width, empty where unknown."""
+    """A row of the occupancy chart; positions in percent of its width, empty where unknown.
+
+    ``least_x`` and ``most_x`` are the range of the recomputed occupancy, empty where it is one
+    value.
+    """
 
     group: Group
     name: str
@@ -77,6 +86,8 @@ class OccupancyCells:
     recomputed: str
     reported_x: str
     recomputed_x: str
+    least_x: str
+    most_x: str
     limiter: str
     shared_memory: str
     time: str
@@ -95,6 +106,7 @@ class Kernels:
     rows: list[KernelCells]
     rest: str
     occupancies: list[OccupancyCells]
+    has_ranges: bool
     occupancy_notes: list[str]
 
 
@@ -104,12 +116,14 @@ def kernels_of(table: KernelTable) -> Kernels | None:
         return None
     names, kernels = counted(table.names, "name"), counted(table.kernels, "kernel")
     columns, rows = _known_columns([_row(row) for row in table.rows])
+    occupancies = [_occupancy(row) for row in _with_occupancy(table.rows)[:MOST_OCCUPANCIES]]
     return Kernels(
         summary=f"{kernels} of {names}, {duration(table.kernel_time_us)} summed",
         columns=columns,
         rows=rows,
         rest=_rest(table),
-        occupancies=[_occupancy(row) for row in _with_occupancy(table.rows)[:MOST_OCCUPANCIES]],
+        occupancies=occupancies,
+        has_ranges=any(row.least_x for row in occupancies),
         occupancy_notes=list(_occupancy_notes(table)),
     )
 
@@ -149,7 +163,7 @@ def _row(row: KernelRow) -> KernelCells:
             _number(row.occupancy_reported, percentage(row.occupancy_reported)),
             _number(row.occupancy, percentage(row.occupancy)),
             _word(_limiter(row)),
-            _number(row.waves, "" if row.waves is None else f"{row.waves:.3g}"),
+            _number(row.waves, "" if row.waves is None else _waves(row.waves)),
         ],
     )
 
@@ -165,6 +179,10 @@ def _number(value: float | None, words: str) -> Cell:
 
 def _word(value: str | None) -> Cell:
     return Cell(NOT_KNOWN, "") if value is None else Cell(value, value)
+
+
+def _waves(waves: float) -> str:
+    return f"{waves:.3g}" if waves < _MANY_WAVES else f"{waves:,.0f}"
 
 
 def _limiter(row: KernelRow) -> str | None:
@@ -186,9 +204,10 @@ def _details(row: KernelRow) -> Iterator[tuple[str, str]]:
     ]
     known = ", ".join(part for part in launch if part)
     if known:
-        others = row.configurations - 1
-        more = f"; {counted(others, 'other configuration')}" if others > 0 else ""
-        yield "launched as", f"{known}{more}"
+        of = f", the commonest of {row.configurations:,} configurations"
+        yield "launched as", f"{known}{of if row.configurations > 1 else ''}"
+    if _has_range(row):
+        yield "occupancy", _range(row)
     for chain in row.op_chains:
         yield "launched by", short_chain(chain)
     if row.op_chains_distinct > len(row.op_chains):
@@ -213,6 +232,8 @@ def _occupancy(row: KernelRow) -> OccupancyCells:
         recomputed=NOT_KNOWN if row.occupancy is None else percentage(row.occupancy),
         reported_x=_x(row.occupancy_reported),
         recomputed_x=_x(row.occupancy),
+        least_x=_x(row.occupancy_least) if _has_range(row) else "",
+        most_x=_x(row.occupancy_most) if _has_range(row) else "",
         limiter=_limiter(row) or NOT_KNOWN,
         shared_memory=NOT_KNOWN if row.shared_memory is None else size(row.shared_memory),
         time=duration(row.total_us),
@@ -225,16 +246,24 @@ def _x(percent: float | None) -> str:
     return "" if percent is None else f"{3 + 0.94 * min(max(percent, 0.0), 100.0):.2f}%"
 
 
-def _is_misreported(row: KernelRow) -> bool:
-    return row.occupancy_reported == 0 and (row.shared_memory or 0) > DEFAULT_SHARED_MEMORY_LIMIT
+def _has_range(row: KernelRow) -> bool:
+    return row.occupancy_least != row.occupancy_most
+
+
+def _range(row: KernelRow) -> str:
+    ends = percentage(row.occupancy_least), percentage(row.occupancy_most)
+    return f"recomputed {' to '.join(ends)}, depending on the launch"
 
 
 def _why(row: KernelRow) -> str:
-    if _is_misreported(row):
+    if row.reported_zero_share == 1:
         return f"0 only because {size(row.shared_memory)} of shared memory exceed 48 KiB"
+    if row.reported_zero_share > 0:
+        part = share(row.reported_zero_share)
+        return f"{part} of its time reported as 0 only because shared memory exceeds 48 KiB"
     if row.occupancy_reported == 0 and row.occupancy is not None and row.occupancy < 1:
         return "0 after rounding: so small a grid fills less than 1 %"
-    return ""
+    return _range(row) if _has_range(row) else ""
 
 
 def _occupancy_notes(table: KernelTable) -> Iterator[str]:
@@ -243,7 +272,7 @@ def _occupancy_notes(table: KernelTable) -> Iterator[str]:
         left = known[MOST_OCCUPANCIES:]
         time = duration(sum(row.total_us for row in left))
         yield f"{counted(len(left), 'more name')}, {time}, in the table of kernels"
-    misreported = [row for row in known if _is_misreported(row)]
+    misreported = [row for row in known if row.reported_zero_share > 0]
     if misreported:
         yield (
             f"{counted(len(misreported), 'name')} reported as 0 although warps run: Kineto asks the"

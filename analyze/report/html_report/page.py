@@ -1,19 +1,18 @@
 """What the page says, in words, from the results alone."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-from analyze.engine.result import TraceReport, Uncaptured, uncaptured
-from analyze.report.baseline_words import baseline_lines
+from analyze.engine.result import TraceReport, uncaptured, unread
+from analyze.report.baseline_words import baseline_lines, known_findings, shown_findings
 from analyze.report.captures_text import side_by_side
-from analyze.report.compare import add_relative
-from analyze.report.compare_words import NUMBERS, Cell, absence, count_word, notes, paths
+from analyze.report.compare_words import count_word
 from analyze.report.coverage_text import coverage_lines
 from analyze.report.finding_words import Pair, closing_line, unanswered
-from analyze.report.html_report.families import Families, Part, families_of, parts_of
-from analyze.report.html_report.findings import MAX_FINDINGS, FindingCard, cards, top_level
-from analyze.report.html_report.groups import Group
+from analyze.report.html_report.budget import drawn
+from analyze.report.html_report.comparison import Comparison, comparison_of
+from analyze.report.html_report.families import Families, families_of
+from analyze.report.html_report.findings import MAX_FINDINGS, FindingCard, cards
 from analyze.report.html_report.kernels import Kernels, kernels_of
 from analyze.report.html_report.timeline import TimelineView, timeline_of, window_of
 from analyze.report.verdict import verdict
@@ -21,6 +20,7 @@ from analyze.report.views.model import Views, views_of
 from analyze.words import counted, duration, printable, share
 
 _GUESS = "GUESS"
+_MOST_UNREAD = 20
 _UNITS = {"ProfilerStep": "step", "trace": "trace"}
 
 
@@ -47,48 +47,32 @@ class TracePage:
     guesses: list[FindingCard]
     findings: list[FindingCard]
     more_findings: str
+    known: list[FindingCard]
+    known_title: str
     rules: list[Pair]
     has_views: bool
+    is_drawn: bool
     timeline: TimelineView | None
     families: Families | None
     kernels: Kernels | None
 
 
 @dataclass(frozen=True)
-class Bar:
-    """GPU busy time of a forward of one trace, to the scale of all."""
-
-    name: str
-    parts: list[Part]
-    words: str
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Traces side by side.
+class Page:
+    """The page.
 
     Attributes:
-        headings, rows: the table; the first cell of a row is the name.
-        bars: one for each trace; none where a trace has no GPU busy time.
-        groups: those in the bars, for the legend.
-        notes: what to know before comparing.
-        absent: captures without a trace, and why.
+        title: the name of the trace, or how many there are.
+        unread: traces that could not be read, and why; the first says how many.
+        traces: in the order of the reports.
+        left_out: of how many traces timeline and kernels are not on it; empty for none.
+        comparison: the traces side by side.
     """
 
-    headings: list[str]
-    rows: list[list[str]]
-    bars: list[Bar]
-    groups: list[Group]
-    notes: list[str]
-    absent: list[str]
-
-
-@dataclass(frozen=True)
-class Page:
-    """The page."""
-
     title: str
+    unread: list[str]
     traces: list[TracePage]
+    left_out: str
     comparison: Comparison | None
 
 
@@ -103,21 +87,51 @@ def page_of(reports: Sequence[TraceReport]) -> Page:
     """
     columns, rows = side_by_side(reports)
     views = [views_of(report) for report in reports]
+    is_drawn = drawn(reports)
     names = [printable(row["name"]) for row in rows]
     traces = [
-        _trace_page(f"trace-{number}", name, report, view)
+        _trace_page(f"trace-{number}", name, report, view, is_drawn=is_drawn[number - 1])
         for number, (name, report, view) in enumerate(zip(names, reports, views, strict=True), 1)
     ]
     title = names[0] if len(names) == 1 else f"{len(names)} traces"
-    return Page(title, traces, _comparison(columns, rows, views, uncaptured(reports)))
+    left_out = _left_out(is_drawn.count(False), len(names))
+    return Page(
+        title,
+        _unread(reports),
+        traces,
+        left_out,
+        comparison_of(columns, rows, views, uncaptured(reports)),
+    )
 
 
-def _trace_page(id_: str, name: str, report: TraceReport, views: Views | None) -> TracePage:
-    guesses = [finding for finding in report.findings if finding.code.startswith(_GUESS)]
-    findings = [finding for finding in report.findings if finding not in guesses]
+def _unread(reports: Sequence[TraceReport]) -> list[str]:
+    failed = unread(reports)
+    if not failed:
+        return []
+    title = f"Not checked: {counted(len(failed), 'trace')}"
+    more = len(failed) - _MOST_UNREAD
+    rest = [f"and {more:,} more"] if more > 0 else []
+    return [title, *(printable(entry.message) for entry in failed[:_MOST_UNREAD]), *rest]
+
+
+def _left_out(traces: int, of_all: int) -> str:
+    if not traces:
+        return ""
+    return (
+        f"Timeline and kernels of {traces:,} of {of_all:,} traces are left out, to keep this page"
+        " small; those with the gravest findings have them."
+    )
+
+
+def _trace_page(
+    id_: str, name: str, report: TraceReport, views: Views | None, *, is_drawn: bool
+) -> TracePage:
+    known, news = known_findings(report), shown_findings(report, verbose=False)
+    guesses = [finding for finding in news if finding.code.startswith(_GUESS)]
+    findings = [finding for finding in news if not finding.code.startswith(_GUESS)]
     unit = _UNITS.get(report.unit.name, "forward")
-    more = len(top_level(findings)) - MAX_FINDINGS
-    timeline = views.timeline if views else None
+    more = len(findings) - MAX_FINDINGS
+    timeline = views.timeline if views and is_drawn else None
     window = window_of(timeline) if timeline else None
     return TracePage(
         id=id_,
@@ -131,11 +145,14 @@ def _trace_page(id_: str, name: str, report: TraceReport, views: Views | None) -
         guesses=cards(guesses, window),
         findings=cards(findings, window),
         more_findings=f"and {counted(more, 'more finding')}" if more > 0 else "",
+        known=cards(known, window, most_open=0),
+        known_title=_known_title(report, len(known)),
         rules=[*baseline_lines(report), *unanswered(report), *_passed(report)],
         has_views=views is not None,
-        timeline=timeline_of(timeline, report.findings, unit) if timeline else None,
+        is_drawn=is_drawn,
+        timeline=timeline_of(timeline, [*news, *known], unit) if timeline else None,
         families=families_of(views.families) if views else None,
-        kernels=kernels_of(views.kernels) if views else None,
+        kernels=kernels_of(views.kernels) if views and is_drawn else None,
     )
 
 
@@ -151,6 +168,11 @@ def _css(report: TraceReport) -> str:
         if level in found:
             return level
     return "unknown" if report.why_nothing is not None else "ok"
+
+
+def _known_title(report: TraceReport, count: int) -> str:
+    words = counted(count, "known finding")
+    return f"{words}, in the baseline {printable(report.baseline or '')}"
 
 
 def _passed(report: TraceReport) -> list[Pair]:
@@ -178,47 +200,3 @@ def _tiles(report: TraceReport, unit: str) -> list[Tile]:
     tiles.append(Tile(share(busy / span if span else None), "GPU busy, first to last work"))
     tiles.append(Tile(share(coverage["linked_share"]), "of GPU ops linked to a launch"))
     return tiles
-
-
-def _comparison(
-    columns: dict[str, Cell],
-    rows: list[dict[str, Any]],
-    views: Sequence[Views | None],
-    absent: Sequence[Uncaptured],
-) -> Comparison | None:
-    if len(rows) + len(absent) < 2:
-        return None
-    relative = add_relative(rows, None)
-    if relative is not None:
-        columns = {**columns, "relative": NUMBERS["relative"]}
-    compared = [view.compared for view in views if view is not None]
-    said: list[str] = []
-    if len(compared) == len(rows):
-        for row, more in zip(rows, compared, strict=True):
-            row.update(asdict(more))
-        columns = {**columns, **paths()}
-        said = list(notes({"traces": rows, "relative_to": relative}))
-    bars = _bars(rows, views)
-    return Comparison(
-        headings=list(columns),
-        bars=bars,
-        groups=list(dict.fromkeys(part.group for bar in bars for part in bar.parts)),
-        rows=[[printable(row["name"]), *(cell(row) for cell in columns.values())] for row in rows],
-        notes=said,
-        absent=[absence(entry.name, entry.status, entry.reason) for entry in absent],
-    )
-
-
-def _bars(rows: Sequence[dict[str, Any]], views: Sequence[Views | None]) -> list[Bar]:
-    known = [view for view in views if view is not None]
-    if len(known) < len(rows) or not all(row["gpu_busy_us"] for row in rows):
-        return []
-    longest = max(row["gpu_busy_us"] for row in rows)
-    return [
-        Bar(
-            name=printable(row["name"]),
-            parts=parts_of(view.families, row["gpu_busy_us"] / longest),
-            words=duration(row["gpu_busy_us"]),
-        )
-        for row, view in zip(rows, known, strict=True)
-    ]

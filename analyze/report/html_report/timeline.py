@@ -75,7 +75,7 @@ def timeline_of(timeline: Timeline, findings: Sequence[Finding], unit: str) -> T
 
     Args:
         timeline: to draw.
-        findings: of the same trace.
+        findings: of the same trace, those that the page shows.
         unit: what a forward is in one word.
     """
     used = sorted({group for stream in timeline.streams for group in _groups(timeline, stream)})
@@ -143,9 +143,9 @@ def _not_drawn(timeline: Timeline) -> Iterator[str]:
 
 
 def _not_marked(findings: Sequence[Finding]) -> Iterator[str]:
-    if any(finding.places_total > len(finding.places) for finding in findings):
-        most = max(len(finding.places) for finding in findings)
-        yield f"Of a finding with many places the first {most} are marked."
+    listed = [len(f.places) for f in findings if 0 < len(f.places) < f.places_total]
+    if listed:
+        yield f"Of a finding with many places {max(listed):,} are marked."
 
 
 def _left_out(left: LeftOut, lane: str, slice_: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from analyze.engine.result import TraceReport
 from analyze.report.formats import Rendering
+from analyze.report.html_report.groups import GROUPS
 from analyze.report.html_report.page import page_of
 from analyze.words import visible
 
@@ -31,6 +32,7 @@ def write_html(reports: Sequence[TraceReport], _: Rendering) -> str:
         .get_template("page.html.jinja")
         .render(
             page=page_of(reports),
+            all_groups=GROUPS,
             policy=_policy(style, scripts),
             style=Markup(style),  # noqa: S704 - our own file
             scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files

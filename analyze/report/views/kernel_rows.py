@@ -3,6 +3,7 @@
 from typing import Any
 
 from analyze.report.kernels import kernels_report
+from analyze.report.views.launches import NOT_LAUNCHED, Launches, launches_by_name
 from analyze.report.views.model import KernelRow, KernelTable
 from analyze.report.views.texts import cut
 from analyze.tables.build import Trace
@@ -17,18 +18,19 @@ def kernel_table(trace: Trace) -> KernelTable:
     """Return the kernels by name, at most ``MAX_ROWS`` names of them."""
     report = kernels_report(trace)
     names, rest = report["names"][:MAX_ROWS], report["names"][MAX_ROWS:]
+    launches = launches_by_name(trace)
     return KernelTable(
         kernels=report["kernels"],
         kernel_time_us=report["kernel_time_us"] or 0.0,
         names=report["selected_names"],
-        rows=[_row(entry) for entry in names],
+        rows=[_row(entry, launches.get(entry["name"], NOT_LAUNCHED)) for entry in names],
         rest_names=len(rest),
         rest_count=sum(entry["count"] for entry in rest),
         rest_us=round(sum(entry["total_us"] for entry in rest), 3),
     )
 
 
-def _row(entry: dict[str, Any]) -> KernelRow:
+def _row(entry: dict[str, Any], launches: Launches) -> KernelRow:
     launch = entry["launch"] or {}
     chains, sources = entry["op_chains"], entry["sources"]["top"]
     return KernelRow(
@@ -47,11 +49,8 @@ def _row(entry: dict[str, Any]) -> KernelRow:
         block=_dimensions(launch.get("block")),
         registers=launch.get("registers_per_thread"),
         shared_memory=launch.get("shared_memory_bytes"),
-        occupancy_reported=launch.get("occupancy_reported"),
-        occupancy=launch.get("occupancy"),
-        limiter=launch.get("occupancy_limiter"),
-        waves=launch.get("waves"),
         configurations=launch.get("configurations", 0),
+        **vars(launches),
         op_chains=[cut(chain["value"], MAX_CHAIN) for chain in chains["top"][:MAX_CHAINS]],
         op_chains_distinct=chains["distinct"],
         source=cut(sources[0]["value"], MAX_CHAIN) if sources else None,

@@ -224,9 +224,13 @@ class KernelRow:
         count, total_us, mean_us, max_us: how many, and their durations.
         share: of the GPU busy time of the trace.
         per_forward: how many a forward launches; null where the whole trace counts as one.
-        registers, shared_memory, threads, blocks, occupancy_reported, occupancy, limiter, waves: of
-            the commonest launch configuration.
+        grid, block, registers, shared_memory: of the commonest launch configuration.
         configurations: how many there are.
+        occupancy_reported, occupancy, waves: of all its launches, weighted by duration; these and
+            the next are those of :class:`analyze.report.views.launches.Launches`.
+        occupancy_least, occupancy_most: range of the recomputed occupancy.
+        limiter: what limits it for most of the time.
+        reported_zero_share: of its time, that of kernels reported as 0 for their shared memory.
         op_chains: commonest first, cut where there are many.
         op_chains_distinct: how many there are.
         source: the commonest source line of the user.
@@ -247,11 +251,14 @@ class KernelRow:
     block: str | None
     registers: int | None
     shared_memory: int | None
+    configurations: int
     occupancy_reported: float | None
     occupancy: float | None
+    occupancy_least: float | None
+    occupancy_most: float | None
     limiter: str | None
     waves: float | None
-    configurations: int
+    reported_zero_share: float
     op_chains: list[str]
     op_chains_distinct: int
     source: str | None

@@ -40,7 +40,7 @@ window.addEventListener("afterprint", () => {
 });
 
 function printing(is) {
-  for (const finding of document.querySelectorAll("details.finding")) {
+  for (const finding of document.querySelectorAll("details.finding, details.known")) {
     if (is) finding.dataset.wasOpen = finding.open;
     finding.open = is || finding.dataset.wasOpen === "true";
   }

@@ -1,0 +1,80 @@
+"""What the GPU did and what it waited for, in a sentence: for where no finding says so."""
+
+from typing import Any
+
+from analyze.engine.result import TraceReport
+from analyze.words import UNKNOWN, printable, share
+
+MUCH_IDLE = 0.25
+"""Share of the GPU's time: idle for longer is worth a sentence, whether or not a rule says why."""
+
+_MOST = 0.5
+_MOST_FAMILIES = 3
+
+_BECAUSE = {
+    "host": "its next work was launched late",
+    "sync": "the host waited for it before it launched more",
+    "input": "data was being loaded",
+    "profiler": "of the profiler's own overhead",
+    "launch": "launch calls took long",
+    "stream": "work waited for another stream",
+    "device": "queued work did not begin at once",
+    None: "of work whose launch is not in the file",
+}
+"""Causes of the table ``gaps``, as the end of a sentence that says because."""
+
+_RULES = {
+    "host": "IDLE101",
+    "sync": "SYNC101",
+    "input": "IDLE102",
+    "launch": "LAUNCH103",
+    None: "TRACE102",
+}
+"""The built-in rule that finds much idle time of a cause."""
+
+
+def idle_share(report: TraceReport) -> float:
+    """Return the idle share of the GPU's time; 0 where it is unknown."""
+    known = report.coverage["gpu_time"] or {}
+    return known.get("idle_share") or 0.0
+
+
+def unexplained_idle(report: TraceReport) -> str | None:
+    """Say that the GPU is idle for much of its time and why; None where a finding does."""
+    known = report.coverage["gpu_time"] or {}
+    main = next(iter(known.get("idle_causes", ())), None)
+    if main is None or idle_share(report) <= MUCH_IDLE:
+        return None
+    cause = main["cause"]
+    if any(finding.code == _RULES.get(cause, "") for finding in report.findings):
+        return None
+    because = _BECAUSE.get(cause, printable(f"of {cause}"))
+    name = f" (cause {printable(cause)})" if cause is not None else ""
+    idle = share(idle_share(report))
+    return (
+        f"The GPU is idle {idle} of the time, {share(main['share'])} of it because {because}{name}"
+    )
+
+
+def what_dominates(report: TraceReport) -> str | None:
+    """Say how busy the GPU is and with what; None without GPU work of a known time."""
+    known = report.coverage["gpu_time"]
+    if known is None or known["idle_share"] is None or not known["families"]:
+        return None
+    families = ", ".join(map(_family, _most(known["families"])))
+    busy = share(1 - known["idle_share"])
+    return f"The GPU is busy {busy} of the time; of its work {families}"
+
+
+def _most(families: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the first families that make up half of the time, at most a few."""
+    needed, told = 0, 0.0
+    while needed < min(len(families), _MOST_FAMILIES) and told < _MOST:
+        told += families[needed]["share"] or 0.0
+        needed += 1
+    return families[:needed]
+
+
+def _family(entry: dict[str, Any]) -> str:
+    unnamed = f"kernels of {UNKNOWN} family" if entry["kind"] == "kernel" else entry["kind"]
+    return f"{printable(entry['family'] or unnamed)} {share(entry['share'])}"

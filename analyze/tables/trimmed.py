@@ -1,0 +1,77 @@
+"""What ``analyze trim`` noted in a trace: what was kept of what."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from analyze.words import printable
+
+KEY = "kinetolint_trim"
+"""The member beside the events; where a trimmed trace was trimmed again, the first note."""
+
+_MOST_NOTES = 20
+_MOST_WINDOWS = 1000
+_INT64 = 1 << 63
+
+
+@dataclass(frozen=True)
+class Trimmed:
+    """One note; what it does not say, or says in no way that can be meant, is null.
+
+    Attributes:
+        kept, of: what was kept, and of what, in words.
+        events, all_events: how many.
+        windows_ns: the kept time in the file's own time, as (first nanosecond, first no longer
+            kept).
+    """
+
+    kept: str | None
+    of: str | None
+    events: int | None
+    all_events: int | None
+    windows_ns: tuple[tuple[int, int], ...] | None
+
+
+def key_of(number: int) -> str:
+    """Return the name of a trace's note of this number, from 1."""
+    return KEY if number == 1 else f"{KEY}_{number}"
+
+
+def read_trimmed(metadata: Mapping[str, Any]) -> tuple[Trimmed, ...]:
+    """Return the notes in the members beside the events, the latest last."""
+    return tuple(_notes(metadata))
+
+
+def _notes(metadata: Mapping[str, Any]) -> Iterator[Trimmed]:
+    for number in range(1, _MOST_NOTES + 1):
+        note = metadata.get(key_of(number))
+        if not isinstance(note, dict):
+            return
+        yield Trimmed(
+            kept=_text(note.get("kept")),
+            of=_text(note.get("of")),
+            events=_count(note.get("events")),
+            all_events=_count(note.get("all_events")),
+            windows_ns=_windows(note.get("windows_ns")),
+        )
+
+
+def _text(value: object) -> str | None:
+    return printable(value) if isinstance(value, str) and value else None
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and 0 <= value < _INT64 else None
+
+
+def _windows(value: object) -> tuple[tuple[int, int], ...] | None:
+    if not isinstance(value, list) or len(value) > _MOST_WINDOWS:
+        return None
+    windows = [tuple(each) for each in value if isinstance(each, list)]
+    if len(windows) < len(value) or not all(map(_is_window, windows)):
+        return None
+    return tuple((first, last) for first, last in windows)
+
+
+def _is_window(window: tuple[Any, ...]) -> bool:
+    return len(window) == 2 and all(type(t) is int and abs(t) < _INT64 for t in window)
