@@ -311,9 +311,9 @@ class TraceReport:
 
         That the recording itself is sound is none where no other rule could say anything.
         """
-        found = {rule.code for rule in (*self.findings, *self.ignored)}
+        found = {rule.code for rule in self.findings} | {rule.code for rule in self.ignored}
         passed = {rule.code for rule in self.passed}
-        silent = {rule.code for rule in (*self.not_applicable, *self.errors)}
+        silent = {rule.code for rule in self.not_applicable} | {rule.code for rule in self.errors}
         others = {code for code in found | passed | silent if not code.startswith(_OF_RECORDING)}
         if others and not found and others <= silent:
             return 0

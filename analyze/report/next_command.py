@@ -38,8 +38,10 @@ def _command(report: TraceReport) -> tuple[str, str] | None:
     if unexplained_idle(report):
         return _COMMANDS["idle"]
     problems = order_of(report).problems
+    if all(finding.severity == "info" for finding in problems) and what_dominates(report):
+        return _WHAT_DOMINATES
     if not problems:
-        return _WHAT_DOMINATES if what_dominates(report) else None
+        return None
     top = problems[0]
     explain = (f"explain {top.code}", "the rule, and how it came to this")
     return _COMMANDS.get(top.category, explain)

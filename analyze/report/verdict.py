@@ -110,9 +110,11 @@ def _nothing_found(report: TraceReport) -> str:
 
 def _sentences(report: TraceReport, found: Sequence[Finding]) -> Iterator[str]:
     yield f"{counted(len(found), 'finding')}: {_tally(found)}{_explained(found)}"
-    idle = unexplained_idle(report)
-    if idle is not None:
-        yield idle
+    of_the_gpu = unexplained_idle(report)
+    if of_the_gpu is None and all(finding.severity == "info" for finding in found):
+        of_the_gpu = what_dominates(report)  # nothing found is worth much: say what is
+    if of_the_gpu is not None:
+        yield of_the_gpu
     order = order_of(report)
     first = order.problems[0]
     if first.is_about_recording:

@@ -316,6 +316,12 @@ API_CALLS = Table(
         Column("is_launch", _FLAG, "It launches a kernel or a graph"),
         Column("is_sync", _FLAG, "It returns only when the GPU has caught up"),
         Column("blocking", _FLAG, "It made the host wait: a sync, or a copy of pageable memory"),
+        Column(
+            "idle_us",
+            _FLOAT,
+            "GPU idle time that began while it ran, until the next work; null if it did not block",
+            "us",
+        ),
         Column("op", _TEXT, "Innermost op around it", needs=Need.OPS),
         Column("op_chain", _TEXT, "Ops around it, root to leaf, joined by ' > '", needs=Need.OPS),
         _SOURCE,

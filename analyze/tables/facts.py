@@ -10,7 +10,7 @@ from analyze.tables.clock import Clock
 from analyze.tables.gpu import build_gpu_ops
 from analyze.tables.header import Header
 from analyze.tables.host import STEP_PREFIX, Host, build_host
-from analyze.tables.idle import gap_causes
+from analyze.tables.idle import gap_causes, idle_begun_in
 from analyze.tables.kept import Kept, what_is_kept
 from analyze.tables.modules import modules_at, nest_module_frames
 from analyze.tables.nesting import Forest
@@ -68,6 +68,7 @@ def build_facts(
     gpu_ops = build_gpu_ops(frames.pop("gpu_ops"), calls, host, header)
     gpu_ops = _add_launch_columns(gpu_ops, calls, host, forwards)
     calls = _add_caused_work(calls, gpu_ops, host)
+    calls = calls.with_columns(idle_ns=idle_begun_in(calls, gpu_ops))
     gpu_ops = gpu_ops.with_columns(
         gap_cause=gap_causes(gpu_ops, calls, frames["other"]),
         crosses_earlier=crosses_earlier(gpu_ops),

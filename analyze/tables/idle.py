@@ -95,3 +95,44 @@ def _was_blocked(gaps: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:
         check_sortedness=False,
     ).sort("gap")
     return (found["blocked_until"] > found["gap_start_ns"]).fill_null(value=False)
+
+
+def idle_begun_in(calls: pl.DataFrame, gpu_ops: pl.DataFrame) -> pl.Series:
+    """Return the idle time of the GPU that began while each blocking call ran.
+
+    It lasts until the next work, which the thread of the call launched: what it takes to fill the
+    queue again after a wait. While the GPU works on, a wait costs nothing of its time.
+
+    Args:
+        calls: columns ``api_row``, ``lane``, ``start_ns``, ``end_ns``, ``blocking``.
+        gpu_ops: columns ``start_ns``, ``gap_before_ns``, and ``lane`` of the launch.
+
+    Returns:
+        Int64 nanoseconds in the order of ``calls``, summed over devices; null for calls that do
+        not block.
+    """
+    blocking = calls.filter("blocking").select(
+        "api_row", "lane", gap_start_ns="start_ns", blocked_until="end_ns"
+    )
+    gaps = gpu_ops.filter(pl.col("gap_before_ns") > 0).select(
+        "lane", "gap_before_ns", gap_start_ns=pl.col("start_ns") - pl.col("gap_before_ns")
+    )
+    idle = (
+        gaps.drop_nulls()
+        .sort("gap_start_ns")
+        .join_asof(
+            blocking.drop_nulls().sort("gap_start_ns"),
+            on="gap_start_ns",
+            by="lane",
+            strategy="backward",
+            check_sortedness=False,
+        )
+        .filter(pl.col("blocked_until") > pl.col("gap_start_ns"))
+        .group_by("api_row")
+        .agg(idle_ns=pl.col("gap_before_ns").sum())
+    )
+    joined = calls.select("api_row", "blocking").join(
+        idle, on="api_row", how="left", maintain_order="left"
+    )
+    began = pl.when("blocking").then(pl.col("idle_ns").fill_null(0))
+    return joined.select(began.alias("idle_ns"))["idle_ns"]

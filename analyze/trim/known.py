@@ -49,7 +49,12 @@ def is_torch_op(name: str) -> bool:
         return True
     if node := _NODE.fullmatch(name):
         return is_listed("autograd_node", node["op"])
-    return is_known("op_of_words", name) and _has_library_words_only(name)
+    return is_known("op_of_words", name) and _has_words_of("library_word", name)
+
+
+def is_api_call(name: str) -> bool:
+    """Whether a name is that of a function of CUDA or HIP."""
+    return is_known("api_call", name) and _has_words_of("api_word", name)
 
 
 def is_library_kernel(name: str) -> bool:
@@ -62,7 +67,11 @@ def is_library_kernel(name: str) -> bool:
     text = name.strip()
     if is_known("copy", text):
         return True
-    if len(text) > MAX_TEXT or not _PLAIN.fullmatch(text) or not _has_library_words_only(text):
+    if (
+        len(text) > MAX_TEXT
+        or not _PLAIN.fullmatch(text)
+        or not _has_words_of("library_word", text)
+    ):
         return False
     if is_known("kernel", text):
         return True
@@ -77,10 +86,10 @@ def _is_known_chain(chain: str) -> bool:
     return bool(rest) and is_listed("kernel_namespace", root)
 
 
-def _has_library_words_only(text: str) -> bool:
-    """Whether all that is longer than a letter is a word of torch's or of a GPU library's."""
+def _has_words_of(kind: str, text: str) -> bool:
+    """Whether all that is longer than a letter is in a list of words of ``known.yaml``."""
     words = (word.lower() for word in _WORD.findall(text))
-    return all(len(word) == 1 or is_listed("library_word", word) for word in words)
+    return all(len(word) == 1 or is_listed(kind, word) for word in words)
 
 
 @cache

@@ -8,7 +8,14 @@ from analyze.tables.gaps import DATA_LOADING
 from analyze.tables.modules import MODULE_PREFIX
 from analyze.tables.sources import user_line
 from analyze.trim.kernel_names import kernel_name
-from analyze.trim.known import MAX_TEXT, is_known, is_library_kernel, is_listed, is_torch_op
+from analyze.trim.known import (
+    MAX_TEXT,
+    is_api_call,
+    is_known,
+    is_library_kernel,
+    is_listed,
+    is_torch_op,
+)
 from analyze.trim.placeholders import Placeholders
 
 _FRAME = re.compile(r"(?P<file>.+)\((?P<line>-?\d{1,9})\): (?P<function>.+)", re.DOTALL)
@@ -63,6 +70,7 @@ class Names:
         special = {
             "variant annotation": self._variant,
             "op": self._op,
+            "api_call": self._api_call,
             "annotation": self._annotation,
             "kernel": self._kernel,
             "frame": self._frame,
@@ -100,6 +108,9 @@ class Names:
     def _part(self, name: str) -> str:
         is_kept = is_torch_op(name) or name in self._keep
         return name if is_kept else self.placeholders.name("op", name)
+
+    def _api_call(self, name: str) -> str:
+        return name if is_api_call(name) else self.placeholders.name("api_call", name)
 
     def _variant(self, name: str) -> str:
         return name if is_known("variant", name) else self.of("annotation", name)

@@ -23,7 +23,6 @@ from analyze.trim.index import EventIndex
 from analyze.trim.note import free_key
 from analyze.trim.selection import Selected
 
-
 _LAST_NS = (1 << 63) - 1
 """Times have 64 bits."""
 

@@ -262,3 +262,24 @@ def test_standard_output_by_its_path(samples: Path, run_analyze: RunAnalyze) -> 
     by_path = run_analyze(flash, "-o", "/dev/stdout")
     assert by_path.returncode == 0, by_path.stderr
     assert by_path.stdout == run_analyze(flash).stdout
+
+
+@pytest.mark.parametrize("name", ["::error::c.json", "##[error]c.json"])
+@pytest.mark.parametrize("options", [(), ("--verbose",), ("--format", "concise")], ids=str)
+def test_no_line_for_people_is_a_command_to_a_runner(
+    name: str,
+    options: tuple[str, ...],
+    hostile: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    run_analyze: RunAnalyze,
+) -> None:
+    """A step of CI prints whatever a file in the repository is called."""
+    monkeypatch.chdir(tmp_path)
+    hostile.rename(name)
+    done = run_analyze(name, "missing##[group].json", *options)
+    shown = f"{done.stdout}{done.stderr}"
+    assert "c.json" in done.stdout
+    assert "missing#" in done.stderr
+    assert "##[" not in shown
+    assert not any(line.lstrip().startswith("::") for line in shown.splitlines())

@@ -152,7 +152,7 @@ def test_standard_output_is_added_to_where_it_stands(
     with shown.open("w") as file:
         file.write("before\n")
         file.flush()
-        arguments = [analyze, "trim", samples / NAIVE, "--steps", "2", "-o", name]
+        arguments: list[str | Path] = [analyze, "trim", samples / NAIVE, "--steps", "2", "-o", name]
         subprocess.run(arguments, stdout=file, stderr=subprocess.DEVNULL, check=True, timeout=300)
         file.seek(0, os.SEEK_END)
         file.write("\nafter\n")

@@ -238,17 +238,21 @@ def test_a_changed_result_renders_or_is_refused(
     assert texts["text"].startswith(inert_to_ci(printable(read.trace)))
 
 
-def test_a_list_of_anything_else_ends_at_its_first_item(tmp_path: Path) -> None:
-    """Memory stays that of the decoded file."""
-    items = 1_000_000
-    content = b"[" + b",".join([b"1"] * items) + b"]"
+def test_reading_ends_at_the_first_thing_that_is_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many follow, no more memory is taken than they take themselves."""
+    assert "line 1: is no result of a check" in refusal("1\n{damaged\n", tmp_path)
+    items = [1] * 1_000_000
+    monkeypatch.setattr(stored_result, "_decoded", lambda _: items)
+    monkeypatch.setattr(stored_result, "MAX_BYTES", 1 << 20)  # room that a read sets aside
     tracemalloc.start()
     try:
-        assert "result 1: is no result of a check" in refusal(content, tmp_path)
+        assert "result 1: is no result of a check" in refusal("[1, 1]", tmp_path)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 40 * items
+    assert peak < 40 * len(items)
 
 
 @pytest.mark.parametrize("name", FORMATS)

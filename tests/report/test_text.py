@@ -164,6 +164,9 @@ def test_where_nothing_is_found_the_verdict_says_what_dominates() -> None:
     assert verdict(busy).endswith("kernels of unknown family 30 %.")
     assert (next_command(busy) or "").startswith("analyze kernels ")
     assert "The GPU is busy" not in verdict(dataclasses.replace(busy, findings=(finding(),)))
+    small = dataclasses.replace(busy, findings=(finding(severity="info"),))
+    assert "The GPU is busy 91 % of the time" in verdict(small)
+    assert (next_command(small) or "").startswith("analyze kernels ")
     unknown = dataclasses.replace(report, coverage={**report.coverage, "gpu_time": None})
     assert verdict(unknown).startswith("nothing found: ")
     assert next_command(unknown) is None

@@ -302,6 +302,25 @@ def test_a_frame_named_as_torchs_is_not_one(name: str) -> None:
     assert WORD not in json.dumps(anonymised(path))
 
 
+@pytest.mark.parametrize("name", [f"cuda{WORD.title()}", f"hip{WORD.title()}", f"cuLaunch{WORD}"])
+def test_a_call_named_as_cudas_is_not_one(name: str) -> None:
+    assert named("cuda_runtime", name) == ["api_call_1"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cudaLaunchKernelExC_v11060", "cudaLaunchCooperativeKernelMultiDevice_v9000",
+        "cudaGraphInstantiateWithFlags_v11040", "cudaMemcpy2DToArrayAsync_ptsz_v7000",
+        "cudaStreamGetCaptureInfo_v2_v11030", "cudaOccupancyMaxPotentialClusterSize_v11080",
+        "cudaMallocFromPoolAsync_v11020", "cuLaunchKernelEx", "cuMemcpyHtoDAsync_v2",
+        "hipExtModuleLaunchKernel", "hipGetDevicePropertiesR0600", "hipMemcpyWithStream",
+    ],
+)  # fmt: skip
+def test_calls_of_cuda_and_hip_stay(name: str) -> None:
+    assert named("cuda_runtime", name) == [name]
+
+
 def test_the_autograd_nodes_are_those_that_torch_generates() -> None:
     assert named("cpu_op", "AddmmBackward0", "MulBackward1", "NativeLayerNormBackward0") == [
         "AddmmBackward0",
