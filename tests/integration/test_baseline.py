@@ -308,7 +308,7 @@ def test_a_second_of_two_like_findings_is_new(tmp_path: Path, run_analyze: RunAn
     rules = tmp_path / "rule.yaml"
     rules.write_text(
         "version: 1\ncode: MINE101\nname: syncs\ntitle: t\nguess: g\nfrom: syncs\n"
-        "group_by: op_chain\nmeasure: {n: count()}\nexpect: n == 0\nmessage: m\n"
+        "group_by: [op_chain]\nmeasure: {n: count()}\nexpect: n == 0\nmessage: m\n"
     )
     options = ("--isolated", "--rules", rules, "--select", "MINE101")
     file = tmp_path / "known.json"
