@@ -2,9 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,14 @@ def run_analyze() -> RunAnalyze:
         )
 
     return run
+
+
+@pytest.fixture
+def hangups_are_heard() -> Iterator[None]:
+    """Programs that a test starts end at SIGHUP, even where the tests themselves ignore it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 MakeTrace = Callable[..., Trace]

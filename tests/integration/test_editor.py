@@ -105,7 +105,7 @@ COMPLETIONS = {
         set(OPERATORS) - set(TEXT_OPERATORS),
     ),
     "units of the table": ("per: ^", UNITS - {"region"}),
-    "keys of a part": ("evidence:\n  ^", {"columns", "distinct", "sort", "limit"}),
+    "keys of a part": ("evidence:\n  ^", {"columns", "distinct", "limit", "sort", "where"}),
 }
 
 

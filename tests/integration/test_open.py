@@ -60,8 +60,8 @@ class Opened:
     def end(self) -> tuple[int, str]:
         """Wait for the end of the program; return its exit code and what it printed last."""
         assert self.program.stdout is not None
-        rest = self.program.stdout.read()
-        return self.program.wait(timeout=60), rest
+        code = self.program.wait(timeout=60)
+        return code, self.program.stdout.read()
 
 
 def free_port() -> int:
@@ -205,6 +205,7 @@ def test_without_a_finding_the_whole_trace_is_shown(opened: Open, samples: Path)
     assert page.read()[0].status == 200
 
 
+@pytest.mark.usefixtures("hangups_are_heard")
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_being_ended_leaves_nothing(
     sent: signal.Signals, opened: Open, samples: Path, tmp_path: Path

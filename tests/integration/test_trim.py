@@ -109,6 +109,7 @@ def test_standard_input_is_read_and_not_called_a_file(
     assert broken.stderr.startswith("analyze: <stdin>: the file is empty")
 
 
+@pytest.mark.usefixtures("hangups_are_heard")
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGHUP])
 def test_being_ended_leaves_nothing_of_standard_input(
     sent: signal.Signals, samples: Path, tmp_path: Path

@@ -47,6 +47,7 @@ def test_the_old_content_stays_when_the_writing_fails(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.usefixtures("hangups_are_heard")
 @pytest.mark.parametrize(
     ("sent", "code"),
     [

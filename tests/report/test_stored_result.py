@@ -33,14 +33,20 @@ def stored(reports: list[TraceReport], folder: Path, form: str = "json") -> list
     return read_results(str(path))
 
 
+@pytest.fixture(scope="module", params=["json", "jsonl"])
+def again(
+    request: pytest.FixtureRequest, samples: Path, tmp_path_factory: pytest.TempPathFactory
+) -> list[TraceReport]:
+    """The reports of all samples, stored in a form and read back."""
+    return stored(reports_of(samples), tmp_path_factory.mktemp("stored"), request.param)
+
+
 @pytest.mark.parametrize("verbose", [False, True], ids=["brief", "verbose"])
 @pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("form", ["json", "jsonl"])
 def test_every_format_is_the_same_from_a_stored_result(
-    form: str, name: str, verbose: bool, samples: Path, tmp_path: Path
+    name: str, verbose: bool, samples: Path, again: list[TraceReport]
 ) -> None:
     reports = reports_of(samples)
-    again = stored(reports, tmp_path, form)
     rendering = Rendering(verbose)
     assert render(name, again, rendering) == render(name, reports, rendering)
     for report, read in zip(reports, again, strict=True):
