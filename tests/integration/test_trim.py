@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,7 @@ def test_being_ended_leaves_nothing_of_standard_input(
         program.stdin.flush()
         while not any(folder.iterdir()):
             assert program.poll() is None
+        time.sleep(0.5)  # now it waits for the rest of its input
         program.send_signal(sent)
         assert program.wait(timeout=60) == 128 + sent
     assert not any(folder.iterdir())
