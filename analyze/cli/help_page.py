@@ -132,56 +132,43 @@ def in_panels(function: Function) -> Function:
     return function
 
 
-class Command(click.RichCommand):
-    """A command whose help has a page."""
+class _WithPage(click.RichCommand):
+    """A command, or a group of them, whose help has a page."""
 
     def __init__(self, *args: Any, page: Page = Page(), **kwargs: Any) -> None:
-        """Create the command; other arguments are click's."""
+        """Create it; other arguments are click's."""
         super().__init__(*args, **kwargs)
         self.page = page
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help page."""
+        return _without_trailing_blanks(super().get_help(ctx))
+
+    def format_help_text(  # type: ignore[override]
+        self, _ctx: click.RichContext, formatter: click.RichHelpFormatter
+    ) -> None:
+        """Write what it does."""
+        _write_paragraphs(self.help, formatter)
+
+    def format_epilog(  # type: ignore[override]
+        self, _ctx: click.RichContext, formatter: click.RichHelpFormatter
+    ) -> None:
+        """Write the page."""
+        _write_page(self.page, formatter)
+
+
+class Command(_WithPage):
+    """A command whose help has a page, with its options in panels."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Create the command; the arguments are those of a command with a page."""
+        super().__init__(*args, **kwargs)
         for name in (OPTIONS, OUTPUT, READING, BASELINE, RULES):
             self.add_panel(click.RichOptionPanel(name))
 
-    def get_help(self, ctx: click.Context) -> str:
-        """Return the help page."""
-        return _without_trailing_blanks(super().get_help(ctx))
 
-    def format_help_text(  # type: ignore[override]
-        self, _ctx: click.RichContext, formatter: click.RichHelpFormatter
-    ) -> None:
-        """Write what the command does."""
-        _write_paragraphs(self.help, formatter)
-
-    def format_epilog(  # type: ignore[override]
-        self, _ctx: click.RichContext, formatter: click.RichHelpFormatter
-    ) -> None:
-        """Write the page."""
-        _write_page(self.page, formatter)
-
-
-class Group(click.RichGroup):
+class Group(_WithPage, click.RichGroup):  # type: ignore[misc]  # as rich_click's own groups
     """A group of commands whose help has a page."""
-
-    def __init__(self, *args: Any, page: Page = Page(), **kwargs: Any) -> None:
-        """Create the group; other arguments are click's."""
-        super().__init__(*args, **kwargs)
-        self.page = page
-
-    def get_help(self, ctx: click.Context) -> str:
-        """Return the help page."""
-        return _without_trailing_blanks(super().get_help(ctx))
-
-    def format_help_text(  # type: ignore[override]
-        self, _ctx: click.RichContext, formatter: click.RichHelpFormatter
-    ) -> None:
-        """Write what the commands are for."""
-        _write_paragraphs(self.help, formatter)
-
-    def format_epilog(  # type: ignore[override]
-        self, _ctx: click.RichContext, formatter: click.RichHelpFormatter
-    ) -> None:
-        """Write the page."""
-        _write_page(self.page, formatter)
 
 
 def _without_trailing_blanks(text: str) -> str:

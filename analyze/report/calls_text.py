@@ -8,9 +8,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from analyze.report.console import buffer_console, rendered
-from analyze.report.coverage_text import coverage_lines
 from analyze.report.kernels_text import print_details
-from analyze.report.summary_text import print_pairs
+from analyze.report.summary_text import print_opening, print_pairs
 from analyze.tables.flash_obstacles import CHECKED_OP
 from analyze.words import counted, duration, printable, share
 
@@ -51,8 +50,7 @@ def render_calls(report: Data, *, limit: int = DEFAULT_LIMIT, color: bool = Fals
         color: whether to use colours.
     """
     console = buffer_console(color=color)
-    console.print(Text(printable(report["trace"]), style="bold"))
-    print_pairs(console, coverage_lines(report["coverage"], report["quality"]))
+    print_opening(console, report)
     print_pairs(console, _totals(report))
     _print_groups(console, report["groups"], limit)
     _print_outside(console, report["kernels_outside_calls"])

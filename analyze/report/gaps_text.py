@@ -10,9 +10,8 @@ from analyze.kernels.display import shorten
 from analyze.report.chains import short_chain
 from analyze.report.condition import condition_sentence
 from analyze.report.console import buffer_console, plain_table, rendered
-from analyze.report.coverage_text import coverage_lines
 from analyze.report.gaps import LATE
-from analyze.report.summary_text import print_pairs
+from analyze.report.summary_text import print_opening, print_pairs
 from analyze.words import UNKNOWN, counted, duration, printable, share
 
 _BLOCKS = "·▁▂▃▄▅▆▇█"
@@ -33,8 +32,7 @@ CAUSES = {
 def render_gaps(data: Mapping[str, Any], *, color: bool = False) -> str:
     """Return the text of what :func:`analyze.report.gaps.describe_gaps` found."""
     console = buffer_console(color=color)
-    console.print(Text(printable(data["trace"]), style="bold"))
-    print_pairs(console, coverage_lines(data["coverage"], data["quality"]))
+    print_opening(console, data)
     _print_devices(console, data["devices"])
     _print_timeline(console, data["timeline"])
     _print_causes(console, data)

@@ -10,8 +10,7 @@ from analyze.guess.words import GROUPS
 from analyze.kernels.display import shorten
 from analyze.report.chains import short_chain
 from analyze.report.console import buffer_console, plain_table, rendered
-from analyze.report.coverage_text import coverage_lines
-from analyze.report.summary_text import print_pairs
+from analyze.report.summary_text import print_opening, print_pairs
 from analyze.words import counted, duration, printable, share, size
 
 DEFAULT_LIMIT = 6
@@ -32,8 +31,7 @@ def render_guesses(data: Row, *, limit: int = DEFAULT_LIMIT, color: bool = False
         color: use terminal colours; the text says the same without them.
     """
     console = buffer_console(color=color)
-    console.print(Text(printable(data["trace"]), style="bold"))
-    print_pairs(console, coverage_lines(data["coverage"], data["quality"]))
+    print_opening(console, data)
     _print_wrong(console, data["guesses"], limit)
     _print_others(console, data["guesses"])
     _print_not_guessed(console, data["not_guessed"], limit)

@@ -11,9 +11,8 @@ from rich.text import Text
 
 from analyze.report.condition import condition_sentence
 from analyze.report.console import buffer_console, rendered
-from analyze.report.coverage_text import coverage_lines
 from analyze.report.summary import DEFAULT_SHARED_MEMORY_LIMIT
-from analyze.report.summary_text import print_pairs
+from analyze.report.summary_text import print_opening, print_pairs
 from analyze.words import UNKNOWN, counted, duration, percentage, printable, share, size
 
 DEFAULT_LIMIT = 10
@@ -37,8 +36,7 @@ def render_kernels(
         color: whether to use colours.
     """
     console = buffer_console(color=color)
-    console.print(Text(printable(report["trace"]), style="bold"))
-    print_pairs(console, coverage_lines(report["coverage"], report["quality"]))
+    print_opening(console, report)
     print_pairs(console, _totals(report))
     shown = report["names"][:limit]
     if shown:

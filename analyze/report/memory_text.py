@@ -9,8 +9,7 @@ from rich.text import Text
 
 from analyze.report.chains import short_chain
 from analyze.report.console import buffer_console, plain_table, rendered
-from analyze.report.coverage_text import coverage_lines
-from analyze.report.summary_text import print_pairs
+from analyze.report.summary_text import print_opening, print_pairs
 from analyze.words import UNKNOWN, counted, duration, printable, share, size
 
 Data = Mapping[str, Any]
@@ -28,8 +27,7 @@ def render_memory(report: Data, *, limit: int, color: bool = False) -> str:
         color: whether to use colours.
     """
     console = buffer_console(color=color)
-    console.print(Text(printable(report["trace"]), style="bold"))
-    print_pairs(console, coverage_lines(report["coverage"], report["quality"]))
+    print_opening(console, report)
     _print_devices(console, report)
     for device in _large(report["devices"]):
         _print_peak(console, device, report["coverage"], limit)

@@ -1,57 +1,41 @@
 """The annotations by name as text."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from analyze.report.condition import condition_sentence
 from analyze.report.console import buffer_console, rendered
-from analyze.report.coverage_text import coverage_lines
 from analyze.report.ops_rows import EVERY_STEP
-from analyze.report.summary_text import print_pairs
+from analyze.report.roomy_table import NOTHING, Column, clipped, print_rows
+from analyze.report.summary_text import print_opening, print_pairs
 from analyze.words import counted, duration, printable
-
-_ROOMY = 96
-"""Characters of a line from which there is room for all columns."""
-
-_LONGEST_LABEL = 72
-_NOTHING = "-"
 
 Entry = Mapping[str, Any]
 
 
 def _backward_busy(entry: Entry) -> str:
     backward = entry["backward"]
-    return duration(backward["busy_us"]) if backward["gpu_ops"] else _NOTHING
-
-
-@dataclass(frozen=True)
-class _Column:
-    heading: str
-    cell: Callable[[Entry], str]
-    of_gpu: bool = False
-    needs_room: bool = False
+    return duration(backward["busy_us"]) if backward["gpu_ops"] else NOTHING
 
 
 _COLUMNS = (
-    _Column("\ncalls", lambda entry: f"{entry['calls']:,}"),
-    _Column("total\nCPU", lambda entry: duration(entry["cpu_us"])),
-    _Column("mean\nCPU", lambda entry: duration(entry["cpu_mean_us"]), needs_room=True),
-    _Column("GPU\nbusy", lambda entry: duration(entry["gpu"]["busy_us"]), of_gpu=True),
-    _Column(
+    Column("\ncalls", lambda entry: f"{entry['calls']:,}"),
+    Column("total\nCPU", lambda entry: duration(entry["cpu_us"])),
+    Column("mean\nCPU", lambda entry: duration(entry["cpu_mean_us"]), needs_room=True),
+    Column("GPU\nbusy", lambda entry: duration(entry["gpu"]["busy_us"]), of_gpu=True),
+    Column(
         "GPU\nsum", lambda entry: duration(entry["gpu"]["sum_us"]), of_gpu=True, needs_room=True
     ),
-    _Column(
+    Column(
         "kernels\na call", lambda entry: f"{entry['gpu']['kernels_per_call']:,.4g}", of_gpu=True
     ),
-    _Column("\ncopies", lambda entry: f"{entry['gpu']['copies']:,}", of_gpu=True),
-    _Column("\nsyncs", lambda entry: f"{entry['syncs']:,}", of_gpu=True),
-    _Column("backward\nGPU busy", _backward_busy, of_gpu=True),
+    Column("\ncopies", lambda entry: f"{entry['gpu']['copies']:,}", of_gpu=True),
+    Column("\nsyncs", lambda entry: f"{entry['syncs']:,}", of_gpu=True),
+    Column("backward\nGPU busy", _backward_busy, of_gpu=True),
 )
 
 
@@ -60,8 +44,7 @@ def render_regions(
 ) -> str:
     """Return the text of the data of :func:`analyze.report.regions.report_regions`."""
     console = buffer_console(width=width, color=color)
-    console.print(Text(printable(data["trace"]), style="bold"))
-    print_pairs(console, coverage_lines(data["coverage"], data["quality"]))
+    print_opening(console, data)
     title = counted(data["annotations"], "annotation")
     if data["name_count"] < data["annotations"]:
         title += f" of {counted(data['name_count'], 'name')}"
@@ -69,7 +52,9 @@ def render_regions(
     if data["where"] is not None:
         print_pairs(console, [("where", condition_sentence(data["where"], "annotation"))])
     if data["names"]:
-        console.print(_table(data, roomy=console.width >= _ROOMY))
+        rows = ((_label(entry), entry) for entry in data["names"])
+        has_gpu = bool(data["coverage"]["gpu_ops"])
+        print_rows(console, "name", _COLUMNS, rows, has_gpu=has_gpu)
     hidden = data["name_count"] - len(data["names"])
     if hidden:
         console.print(Text(f"and {hidden:,} more; --limit {data['name_count']} shows all"))
@@ -77,28 +62,8 @@ def render_regions(
     return rendered(console)
 
 
-def _table(data: Mapping[str, Any], *, roomy: bool) -> Table:
-    has_gpu = bool(data["coverage"]["gpu_ops"])
-    columns = [
-        column
-        for column in _COLUMNS
-        if (has_gpu or not column.of_gpu) and (roomy or not column.needs_room)
-    ]
-    table = Table(box=None, pad_edge=False, collapse_padding=True)
-    table.add_column(Text("\nname"), overflow="fold")
-    for column in columns:
-        table.add_column(Text(column.heading, justify="right"), justify="right", no_wrap=True)
-    for entry in data["names"]:
-        table.add_row(Text(_label(entry)), *(column.cell(entry) for column in columns))
-    return table
-
-
 def _label(entry: Entry) -> str:
-    label = printable(entry["name"] or "unknown")
-    if len(label) <= _LONGEST_LABEL:
-        return label
-    half = (_LONGEST_LABEL - 1) // 2
-    return f"{label[:half]}\N{HORIZONTAL ELLIPSIS}{label[-half:]}"
+    return clipped(printable(entry["name"] or "unknown"))
 
 
 def _print_why(console: Console, data: Mapping[str, Any]) -> None:

@@ -19,8 +19,7 @@ _MOST_STEPS = 12
 def render_summary(summary: Mapping[str, Any], *, color: bool = False) -> str:
     """Return the text of a summary made by :func:`analyze.report.summary.summarise`."""
     console = buffer_console(color=color)
-    console.print(Text(printable(summary["trace"]), style="bold"))
-    print_pairs(console, coverage_lines(summary["coverage"], summary["quality"]))
+    print_opening(console, summary)
     if summary["coverage"]["gpu_ops"]:
         _print_devices(console, summary)
         _print_copies(console, summary)
@@ -28,6 +27,12 @@ def render_summary(summary: Mapping[str, Any], *, color: bool = False) -> str:
     print_pairs(console, _host_lines(summary))
     _print_steps(console, summary)
     return rendered(console)
+
+
+def print_opening(console: Console, data: Mapping[str, Any]) -> None:
+    """Print what every view of a trace begins with: its name, and what was recorded."""
+    console.print(Text(printable(data["trace"]), style="bold"))
+    print_pairs(console, coverage_lines(data["coverage"], data["quality"]))
 
 
 def print_pairs(console: Console, pairs: Iterable[tuple[str, str]]) -> None:
