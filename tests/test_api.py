@@ -61,7 +61,7 @@ def test_importing_it_is_light() -> None:
         "print([name for name in heavy if name in sys.modules])\n"
         "from analyze import load, check\n"
         "from analyze.cli import analyze as command\n"
-        "print(callable(load), callable(check), 'check' in command.commands)"
+        "print(callable(load), callable(check), 'check' in command.names)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT

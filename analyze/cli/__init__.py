@@ -3,23 +3,12 @@
 import atexit
 import gc
 import sys
+from collections.abc import Mapping
 
 import rich_click as click
 
-from analyze.cli.annotate import annotate
-from analyze.cli.baseline import baseline
-from analyze.cli.cache import cache
-from analyze.cli.calls import calls
-from analyze.cli.check import check
 from analyze.cli.closed_output import notice_closed_output
-from analyze.cli.columns import columns
-from analyze.cli.compare import compare
-from analyze.cli.completion import completion
 from analyze.cli.default_command import DefaultCommandGroup
-from analyze.cli.diff import diff
-from analyze.cli.explain import explain
-from analyze.cli.gaps import gaps
-from analyze.cli.guess import guess
 from analyze.cli.help_page import (
     CHECK_CODES,
     HELP_CONFIG,
@@ -28,17 +17,33 @@ from analyze.cli.help_page import (
     Page,
     in_panels,
 )
-from analyze.cli.kernels import kernels
-from analyze.cli.memory import memory
-from analyze.cli.open import open_
-from analyze.cli.ops import ops
-from analyze.cli.regions import regions
-from analyze.cli.rules import rules
-from analyze.cli.schema import schema
-from analyze.cli.summary import summary
 from analyze.cli.traces import complain
-from analyze.cli.trim import trim
 from analyze.errors import AnalyzeError
+
+COMMANDS: Mapping[str, str] = {
+    "check": "analyze.cli.check:check",
+    "summary": "analyze.cli.summary:summary",
+    "compare": "analyze.cli.compare:compare",
+    "diff": "analyze.cli.diff:diff",
+    "columns": "analyze.cli.columns:columns",
+    "explain": "analyze.cli.explain:explain",
+    "guess": "analyze.cli.guess:guess",
+    "kernels": "analyze.cli.kernels:kernels",
+    "calls": "analyze.cli.calls:calls",
+    "ops": "analyze.cli.ops:ops",
+    "gaps": "analyze.cli.gaps:gaps",
+    "memory": "analyze.cli.memory:memory",
+    "regions": "analyze.cli.regions:regions",
+    "trim": "analyze.cli.trim:trim",
+    "annotate": "analyze.cli.annotate:annotate",
+    "open": "analyze.cli.open:open_",
+    "rules": "analyze.cli.rules:rules",
+    "baseline": "analyze.cli.baseline:baseline",
+    "cache": "analyze.cli.cache:cache",
+    "schema": "analyze.cli.schema:schema",
+    "completion": "analyze.cli.completion:completion",
+}
+"""Where each command is, as ``module:attribute``, by name."""
 
 CANNOT_WRITE = 2
 INTERRUPTED = 130
@@ -52,6 +57,7 @@ once more at exit, takes a sixth of a short run."""
 @click.group(
     cls=DefaultCommandGroup,
     default_command="check",
+    places=COMMANDS,
     context_settings={
         "help_option_names": ["-h", "--help"],
         "rich_help_config": HELP_CONFIG,
@@ -76,29 +82,6 @@ def analyze() -> None:
     torch.profiler's export_chrome_trace writes: plain, gzip or zstd; `-` is standard input; a
     folder stands for the traces in it.
     """
-
-
-analyze.add_command(check)
-analyze.add_command(summary)
-analyze.add_command(compare)
-analyze.add_command(diff)
-analyze.add_command(columns)
-analyze.add_command(explain)
-analyze.add_command(guess)
-analyze.add_command(kernels)
-analyze.add_command(calls)
-analyze.add_command(ops)
-analyze.add_command(gaps)
-analyze.add_command(memory)
-analyze.add_command(regions)
-analyze.add_command(trim)
-analyze.add_command(annotate)
-analyze.add_command(open_)
-analyze.add_command(rules)
-analyze.add_command(baseline)
-analyze.add_command(cache)
-analyze.add_command(schema)
-analyze.add_command(completion)
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ from analyze.cli.capture_folders import (
 )
 from analyze.cli.completing import complete_files
 from analyze.cli.help_page import OUTPUT, READING
+from analyze.cli.lazy_group import LazyGroup
 from analyze.errors import AnalyzeError, RuleError, TraceError
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def trace_arguments(command: Command) -> Command:
 def command_names(ctx: click.Context) -> list[str]:
     """Return the names of the commands beside the running one, for "did you mean"."""
     group = ctx.parent.command if ctx.parent else None
-    return list(group.commands) if isinstance(group, click.Group) else []
+    return list(group.names) if isinstance(group, LazyGroup) else []
 
 
 def find_traces(

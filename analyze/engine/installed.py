@@ -12,10 +12,17 @@ ENTRY_POINT_GROUP = "kinetolint.rules"
 _PACKAGE = Path(__file__).parents[1]
 
 
+_PACKAGED = _PACKAGE / "_rules"
+
+
 def builtin_rules() -> Path:
     """Return the folder of the built-in pack: inside the package, or beside it in a checkout."""
-    installed = _PACKAGE / "_rules"
-    return installed if installed.is_dir() else _PACKAGE.parent / "rules"
+    return _PACKAGED if _PACKAGED.is_dir() else _PACKAGE.parent / "rules"
+
+
+def is_packaged(root: Path) -> bool:
+    """Whether a pack is the built-in one as it was built and tested, which nobody edits."""
+    return root == _PACKAGED
 
 
 def installed_packs() -> dict[str, Path]:

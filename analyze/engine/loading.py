@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from analyze.engine.evaluate import evaluate_rows
-from analyze.engine.installed import builtin_rules, installed_packs
+from analyze.engine.installed import builtin_rules, installed_packs, is_packaged
 from analyze.engine.macros import check_macros
 from analyze.engine.matchers import Shared
 from analyze.engine.model import Override, RuleModel
@@ -45,7 +45,7 @@ def load_rules(
         installed: load the packs of installed packages as well.
         settings: parameters as given with ``--set``: ``CODE.name=value``.
         tests: read the rules' own tests. Without them, which is for running rules rather than
-            working on them, built-in rules are not evaluated on empty tables either.
+            working on them, expressions of the packaged rules are not checked again either.
 
     Returns:
         The rules, sorted by code.
@@ -259,10 +259,9 @@ class _Loading:
             self.problems += in_order(reporter.problems)
             return None
         params, changed = self._params(source, model, reporter)
-        program = compile_rule(model, params, None, reporter, source.shared)
-        is_trusted = source.pack.root == builtin_rules() and not source.overridden_by
-        if program and not reporter.problems and (self._tests or not is_trusted):
-            _dry_run(program, model, reporter)
+        is_tested = is_packaged(source.pack.root) and not source.overridden_by
+        if self._tests or not is_tested:
+            _check_program(model, params, source, reporter)
         self.problems += in_order(reporter.problems)
         if reporter.problems:
             return None
@@ -350,6 +349,15 @@ def _unknown_consequences(rules: Sequence[Rule], codes: Collection[str]) -> Iter
                 yield Problem(where, "a rule does not explain itself")
             elif code not in codes:
                 yield Problem(where, f"unknown rule '{code}'", did_you_mean(code, codes))
+
+
+def _check_program(
+    model: RuleModel, params: Mapping[str, Value], source: _Source, reporter: Reporter
+) -> None:
+    """Compile a rule as no trace has it, run it on nothing, and report what is wrong with it."""
+    program = compile_rule(model, params, None, reporter, source.shared)
+    if program and not reporter.problems:
+        _dry_run(program, model, reporter)
 
 
 def _dry_run(program: Program, model: RuleModel, reporter: Reporter) -> None:

@@ -206,6 +206,10 @@ def _syntax_problem(document: Document, error: MarkedYAMLError) -> Problem:
     )
 
 
+_HARMLESS_DEPTH = 2_000
+"""libyaml's composer runs out of stack at some ten thousand levels."""
+
+
 def _compose(text: str) -> Node | None:
     """Return the nodes of a YAML text.
 
@@ -225,6 +229,10 @@ def _compose(text: str) -> Node | None:
 
 
 def _is_shallow(text: str) -> bool:
+    # A block starts right of the one around it, or is a list under its key; the rest is brackets.
+    longest_line = max(map(len, text.split("\n")))
+    if 2 * longest_line + text.count("[") + text.count("{") < _HARMLESS_DEPTH:
+        return True
     depth = 0
     for event in YAML(typ="safe").parse(text):
         if isinstance(event, CollectionStartEvent):

@@ -46,7 +46,8 @@ def every_command() -> Iterator[tuple[str, click.Command]]:
     for name, command in todo:
         yield name, command
         if isinstance(command, click.Group):
-            todo += [(f"{name} {sub}", command.commands[sub]) for sub in command.commands]
+            command.list_commands(click.Context(command))
+            todo += [(f"{name} {sub}", found) for sub, found in command.commands.items()]
 
 
 COMMANDS = dict(every_command())
