@@ -30,7 +30,7 @@ from analyze.report.text import closing_line, render_report
 from analyze.report.views import with_views
 from analyze.tables import build, coverage
 from analyze.tables.catalogue import TABLES
-from analyze.words import closest, counted, printable
+from analyze.words import closest, counted, inert_to_ci, printable
 
 AnyPath = str | os.PathLike[str]
 
@@ -153,7 +153,10 @@ class Report(TraceReport):
             raise FindingsError(self.trace, level, failing)
 
     def to_text(self, *, verbose: bool = False) -> str:
-        """Return the text that ``analyze check`` prints, ``verbose`` or not."""
+        """Return the text that ``analyze check`` prints, ``verbose`` or not.
+
+        As there, a name that a CI runner would take for a command has a backslash in it.
+        """
         return render_report(self, verbose=verbose)
 
     def to_json(self) -> str:
@@ -168,7 +171,7 @@ class Report(TraceReport):
 
         Args:
             format: as ``--format`` of the command: ``"text"``, ``"json"``, ``"sarif"``, ...
-            verbose: all evidence, and what was as guessed.
+            verbose: all evidence, and the rules that hold.
 
         Raises:
             ValueError: there is no such format.
@@ -187,7 +190,7 @@ class Report(TraceReport):
         lines += map(_in_one_line, self.findings[:_REPR_FINDINGS])
         if len(self.findings) > _REPR_FINDINGS:
             lines.append(f"  and {len(self.findings) - _REPR_FINDINGS} more")
-        return "\n".join(lines) + ">"
+        return inert_to_ci("\n".join(lines) + ">")
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
@@ -215,7 +218,7 @@ class FindingsError(AssertionError):
             lines.append(f"    expected: {printable(finding.guess)}")
             if finding.fix:
                 lines.append(f"    do: {printable(finding.fix)}")
-        super().__init__("\n".join(lines))
+        super().__init__(inert_to_ci("\n".join(lines)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let test runners send it from one process to another."""
@@ -284,6 +287,8 @@ def check(  # noqa: PLR0913 - each is an option of the command
     built = (trace if isinstance(trace, Trace) else load(trace))._built
     if built.is_empty:
         raise built.nothing_recorded()
+    # Drawn now and not when they are asked for: the views are small, and a report that could draw
+    # them later would keep the whole trace in memory for as long as it lives.
     report = with_views(run_rules(built, chosen), built)
     if known is not None:
         (report,) = compared([report], known, os.fspath(baseline or ""), baseline_tolerance / 100)

@@ -3,13 +3,12 @@
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
+from analyze.engine.keys import Keys, Limits
 from analyze.engine.model import Code, Identifier, Text
 from analyze.engine.selection import Ignore, Selection
-from analyze.engine.validation import KeyProblem, key_problems
+from analyze.engine.validation import KeyProblem, Sound, checked
 from analyze.engine.values import Scalar
 from analyze.errors import AnalyzeError
 
@@ -17,18 +16,16 @@ FILE = "pyproject.toml"
 TABLE = "tool.kinetolint"
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class IgnoreEntry(_Strict):
+@dataclass(frozen=True, kw_only=True)
+class IgnoreEntry(Keys):
     """Findings that are known and not wanted: of which rules, and why."""
 
     code: Text
     reason: Text
 
 
-class Config(_Strict):
+@dataclass(frozen=True, kw_only=True)
+class Config(Keys):
     """The keys of ``[tool.kinetolint]``.
 
     Attributes:
@@ -42,19 +39,21 @@ class Config(_Strict):
         baseline_tolerance: as ``--baseline-tolerance``, in percent.
     """
 
-    rules: list[Text] = []
+    SPELT: ClassVar = {
+        "extend_select": "extend-select",
+        "fail_on": "fail-on",
+        "baseline_tolerance": "baseline-tolerance",
+    }
+
+    rules: list[Text] = field(default_factory=list)
     select: list[Text] | None = None
-    extend_select: Annotated[list[Text], Field(alias="extend-select")] = []
-    ignore: list[IgnoreEntry] = []
-    params: dict[Code, dict[Identifier, Scalar | list[Scalar]]] = {}
-    fail_on: Annotated[
-        Literal["info", "warning", "error", "never"] | None, Field(alias="fail-on")
-    ] = None
+    extend_select: list[Text] = field(default_factory=list)
+    ignore: list[IgnoreEntry] = field(default_factory=list)
+    params: dict[Code, dict[Identifier, Scalar | list[Scalar]]] = field(default_factory=dict)
+    fail_on: Literal["info", "warning", "error", "never"] | None = None
     forward: Text | None = None
     baseline: Text | None = None
-    baseline_tolerance: Annotated[
-        int | float | None, Field(alias="baseline-tolerance", ge=0, le=1e6)
-    ] = None
+    baseline_tolerance: Annotated[float, Limits(ge=0, le=1e6)] | None = None
 
     @property
     def selection(self) -> Selection:
@@ -125,11 +124,11 @@ def _table(file: Path) -> Any | None:
 
 
 def _validated(table: Any, file: Path) -> Config:
-    try:
-        return Config.model_validate(table)
-    except ValidationError as error:
-        problems = "; ".join(_worded(problem) for problem in key_problems(error, Config, table))
-        raise AnalyzeError(f"{file}: [{TABLE}] {problems}") from None
+    found = checked(Config, table)
+    if isinstance(found, Sound):
+        return found.model
+    problems = "; ".join(map(_worded, found))
+    raise AnalyzeError(f"{file}: [{TABLE}] {problems}")
 
 
 def _worded(problem: KeyProblem) -> str:

@@ -10,7 +10,8 @@ _DIRECTIONS = r"\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _INVISIBLE = r"\ufeff\U000e0000-\U000e007f"
 """The byte order mark, and tags, which can spell any text without a glyph."""
 
-_UNPRINTABLE = re.compile(rf"[{_CONTROLS}{_DIRECTIONS}{_INVISIBLE}\ud800-\udfff]")
+UNPRINTABLE = re.compile(rf"[{_CONTROLS}{_DIRECTIONS}{_INVISIBLE}\ud800-\udfff]")
+"""What a terminal obeys, or a reader does not see."""
 
 _CI_COMMAND = re.compile(r"^(\s*)(?=::)|(?<=#)(?=#\[)", re.MULTILINE)
 """What a CI runner takes for a command: ``::`` that begins a line, ``##[`` anywhere."""
@@ -28,7 +29,7 @@ def visible(text: str) -> str:
 
     Names come from the trace: an escape sequence in one must not reach the terminal.
     """
-    return _UNPRINTABLE.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
+    return UNPRINTABLE.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
 
 
 def inert_to_ci(text: str) -> str:
@@ -41,7 +42,7 @@ def inert_to_ci(text: str) -> str:
 
 def aligned(text: str) -> str:
     """Return ``text`` safe to print with every character still in its column."""
-    return _UNPRINTABLE.sub("\ufffd", text.replace("\t", " "))
+    return UNPRINTABLE.sub("\ufffd", text.replace("\t", " "))
 
 
 def printable(text: str) -> str:

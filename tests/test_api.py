@@ -256,7 +256,7 @@ class Html(HTMLParser):
 
 
 SAFE_TAGS = {
-    "div", "p", "strong", "br", "span", "table", "tr", "td", "details", "summary",
+    "div", "p", "strong", "code", "br", "span", "table", "tr", "td", "details", "summary",
 }  # fmt: skip
 
 

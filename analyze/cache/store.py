@@ -13,12 +13,13 @@ import re
 import secrets
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import time
+
+from analyze.temporary import temporary_file
 
 MAX_BYTES = 1 << 30
 """How much is kept; the entries that were used longest ago are removed first."""
@@ -139,17 +140,10 @@ class Store:
 
     def _write(self, path: Path, *parts: bytes) -> None:
         """Make ``path`` appear whole, readable for this user alone."""
-        with tempfile.NamedTemporaryFile(
-            dir=self.folder, prefix=".", suffix=".unfinished", delete=False
-        ) as file:
-            unfinished = Path(file.name)
-            try:
-                file.writelines(parts)
-                file.close()
-                unfinished.replace(path)
-            except BaseException:
-                unfinished.unlink(missing_ok=True)
-                raise
+        with temporary_file(self.folder, prefix=".", suffix=".unfinished") as file:
+            file.writelines(parts)
+            file.close()
+            Path(file.name).replace(path)
 
     def _remove_oldest(self) -> None:
         entries = sorted(self._entries(), key=lambda entry: entry[1].st_mtime_ns, reverse=True)

@@ -2,6 +2,7 @@
 
 import atexit
 import gc
+import os
 import sys
 from collections.abc import Mapping
 
@@ -87,6 +88,7 @@ def analyze() -> None:
 def main() -> None:
     """Run the command line; every expected failure is one line on standard error."""
     _collect_garbage_rarely()
+    _start_no_idle_threads()
     notice_closed_output()
     try:
         sys.exit(analyze(standalone_mode=False))
@@ -109,6 +111,16 @@ def main() -> None:
     except OSError as error:
         click.echo(f"analyze: the output cannot be written: {error.strerror}", err=True)
         sys.exit(CANNOT_WRITE)
+
+
+def _start_no_idle_threads() -> None:
+    """Give polars one thread unless the user says otherwise.
+
+    Its steps are short and most of a run is Python: to hand them to more threads, which spin while
+    they wait, costs a tenth of the CPU time. On two cores it spares 4 % of the wall time of a trace
+    of 500 MB of text, and nothing of smaller ones.
+    """
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 
 def _collect_garbage_rarely() -> None:

@@ -9,7 +9,7 @@ from analyze.cli.completing import complete_files
 from analyze.cli.help_page import FILE_CODES, SHARE, TRACE_ENVIRONMENT, Command, Example, Page
 from analyze.cli.one_trace import check_one, one_trace
 from analyze.cli.rule_options import RuleOptions, rule_options
-from analyze.cli.traces import cache_option, forward_option, reading
+from analyze.cli.traces import cache_option, forward_option, reading, trace_output_option
 
 if TYPE_CHECKING:
     from analyze.annotate.copying import Annotated
@@ -35,13 +35,7 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument("trace", shell_complete=complete_files)
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The copy to write, whole or not at all: gzip where the name ends in .gz, zstd in .zst.",
-)
+@trace_output_option
 @forward_option
 @cache_option
 @rule_options

@@ -116,18 +116,28 @@ def check(
     in this order.
     """
     refuse_misfits(ctx, traces, stored)
+    codes: list[int] = []
+    failures: dict[str, str] = {}
+
+    def complain_of(argument: str, error: AnalyzeError) -> int:
+        failures[argument] = str(error)
+        return complain(error)
+
     if stored:
         refuse_overwriting(stored, *out.files, what="results")
         found = options.configuration(*out.files)
         file, share = baseline or found.baseline, tolerance_of(tolerance, found.config)
         known = read_known(file, share, *out.files)
-        codes: list[int] = []
-        results = read_stored(stored, codes)
+        results = read_stored(stored, codes, complain_of)
+        results[:1] = [_of_the_run(report, (), failures) for report in results[:1]]
+        if not results:
+            out.write_none(failures)
         ctx.exit(_show(results, known, fail_on or found.config.fail_on, out, codes))
     refuse_overwriting(expected, *out.files, what=INPUTS)
     loaded = options.load_sound(*out.files)
     config = loaded.found.config
-    codes = [complain(loaded.invalid)] if loaded.invalid else []
+    if loaded.invalid:
+        codes.append(complain(loaded.invalid))
     guesses = read_guesses(expected, codes)
     loaded = guesses.beside(loaded)
     rules = _selected(loaded, codes)
@@ -136,12 +146,6 @@ def check(
     file, share = baseline or loaded.found.baseline, tolerance_of(tolerance, config)
     known = read_known(file, share, *out.files)
     reports: list[TraceReport] = []
-    failures: dict[str, str] = {}
-
-    def complain_of(argument: str, error: AnalyzeError) -> int:
-        failures[argument] = str(error)
-        return complain(error)
-
     names = command_names(ctx)
     for path in find_traces(traces, names, codes, *out.files, on_error=complain_of):
         try:
@@ -178,8 +182,8 @@ def _of_the_run(
 
     return dataclasses.replace(
         report,
-        uncaptured=tuple(captures_without_trace(arguments)),
-        unread=tuple(Unread(trace, message) for trace, message in failures.items()),
+        uncaptured=(*report.uncaptured, *captures_without_trace(arguments)),
+        unread=(*report.unread, *(Unread(trace, message) for trace, message in failures.items())),
     )
 
 

@@ -94,6 +94,7 @@ TRACE_ENVIRONMENT: Mapping[str, str] = {
     **COLOURS,
     "ANALYZE_CACHE": "auto, off or refresh, as --cache",
     "XDG_CACHE_HOME": "where the cache lies, ~/.cache by default",
+    "POLARS_MAX_THREADS": "threads, 1 by default; more help with traces above 500 MB",
 }
 """Variables that every command over traces heeds."""
 

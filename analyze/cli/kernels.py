@@ -70,7 +70,8 @@ def kernels(
 
     Share is of the GPU busy time of the whole trace: the union of all GPU work on each device. The
     durations of a name are summed, so that shares can add up to more than 100 % where kernels run
-    at the same time. The launch shown is the commonest configuration of the name; a wave is as many
+    at the same time. Launch, occupancy and waves shown are those of the commonest configuration of
+    the name (the HTML report has means over all its launches, weighted by time); a wave is as many
     blocks as the whole device holds at a time.
     """
     check_where(where, _TABLE)

@@ -112,7 +112,7 @@ def open_(
     from this machine, where it is served to that page alone until it has been read; the trace does
     not leave the machine. Without a browser here, copy the link that is printed.
     """
-    from analyze.report.files import termination_raises  # noqa: PLC0415
+    from analyze.temporary import termination_raises  # noqa: PLC0415
 
     path = one_trace(ctx, trace)
     page = _page(viewer)

@@ -21,6 +21,7 @@ from analyze.report.formats import (
     format_of_suffix,
     render,
 )
+from analyze.words import visible
 
 if TYPE_CHECKING:
     from analyze.engine.result import TraceReport
@@ -65,6 +66,9 @@ class ReportOutput:
         for name, path in self.also:
             emit(render(name, reports, Rendering(self.verbose)), path)
         emit(render(self.format, reports, Rendering(self.verbose, color)), self.path)
+        if self.path is not None:
+            for name, path in ((self.format, self.path), *self.also):
+                _say_where(name, path)
 
     def write_none(self, failures: Mapping[str, str]) -> None:
         """Say that nothing is written, since no trace could be checked.
@@ -81,6 +85,12 @@ class ReportOutput:
             from analyze.report.github import annotate_unread  # noqa: PLC0415
 
             emit(annotate_unread(list(failures.values())), None)
+
+
+def _say_where(name: str, path: Path) -> None:
+    """Say on stderr where a page for people is; files for programs are written without a word."""
+    if name == "html" and path.is_file():
+        click.echo(f"analyze: wrote {visible(str(path))}; open it in a browser", err=True)
 
 
 def report_output(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -183,6 +193,6 @@ _OPTIONS = (
         f" To the file that {STEP_SUMMARY} names it is added.",
     ),
     click.option(
-        "-v", "--verbose", panel=OUTPUT, is_flag=True, help="All evidence, and what was as guessed."
+        "-v", "--verbose", panel=OUTPUT, is_flag=True, help="All evidence, and the rules that hold."
     ),
 )

@@ -1,13 +1,12 @@
 """``--from``: show findings again from stored results, without reading a trace."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import rich_click as click
 from click.core import ParameterSource
 
 from analyze.cli.completing import complete_files
-from analyze.cli.traces import complain
 from analyze.errors import AnalyzeError
 
 if TYPE_CHECKING:
@@ -50,12 +49,15 @@ def refuse_misfits(ctx: click.Context, traces: Sequence[str], stored: Sequence[s
             )
 
 
-def read_stored(paths: Sequence[str], codes: list[int]) -> "list[TraceReport]":
+def read_stored(
+    paths: Sequence[str], codes: list[int], on_error: Callable[[str, AnalyzeError], int]
+) -> "list[TraceReport]":
     """Return the results in all files.
 
     Args:
         paths: as given.
-        codes: is given the exit code of each file that cannot be used, after saying why.
+        codes: is given the exit code of each file that cannot be used.
+        on_error: says that a file cannot be used, and returns the code.
     """
     from analyze.report.stored_result import read_results  # noqa: PLC0415
 
@@ -64,5 +66,5 @@ def read_stored(paths: Sequence[str], codes: list[int]) -> "list[TraceReport]":
         try:
             reports += read_results(path)
         except AnalyzeError as error:
-            codes.append(complain(error))
+            codes.append(on_error(path, error))
     return reports

@@ -89,6 +89,13 @@ output_option = click.option(
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write to this file instead of standard output; whole or not at all.",
 )
+trace_output_option = click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The trace to write, whole or not at all: gzip where the name ends in .gz, zstd in .zst.",
+)
 
 
 traces_argument = click.argument(

@@ -17,6 +17,7 @@ from analyze.cli.traces import (
     find_traces,
     forward_option,
     load_recorded,
+    trace_output_option,
 )
 from analyze.errors import AnalyzeError
 from analyze.words import visible
@@ -54,13 +55,7 @@ _NS_IN_MS = 1_000_000
     ),
 )
 @click.argument("trace", shell_complete=complete_files)
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The trace to write, whole or not at all; .gz and .zst in its name compress it.",
-)
+@trace_output_option
 @click.option("--steps", metavar="N-M", help="ProfilerSteps by number: 3, 2-4 or 2,4.")
 @click.option("--forwards", metavar="N-M", help="Forwards, counted from 0: 0, 0-1 or 0,2.")
 @click.option(

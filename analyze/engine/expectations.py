@@ -1,11 +1,13 @@
 """Compare what a rule said with what its test asserts."""
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from analyze.engine.data import Tables
+from analyze.engine.document import KeyPath
 from analyze.engine.evaluate import Evaluation, MeasuredGroup
 from analyze.engine.findings import plain
 from analyze.engine.judge import middle_values
@@ -17,7 +19,6 @@ from analyze.engine.result import Finding
 from analyze.engine.rule import Rule
 from analyze.engine.run import RuleResult
 from analyze.engine.written_tables import InvalidTestError
-from analyze.engine.yaml_file import KeyPath
 
 _TOLERANCE = 1e-6
 """Relative; measures are written with a few digits."""
@@ -86,8 +87,8 @@ def check_assertions(expected: Expected, rule: Rule) -> None:
     Raises:
         InvalidTestError: it does not.
     """
-    said = expected.model_dump(include=expected.model_fields_set - {"group"})
-    if not any(value not in ({}, [], "") for value in said.values()):
+    said = dataclasses.replace(expected, group={})
+    if said in (Expected(), Expected(message_contains="")):
         help_text = "name a state, findings, severity, measures or message_contains"
         raise InvalidTestError(("expect",), "the test asserts nothing", help_text)
     columns = rule.model.group_by or []

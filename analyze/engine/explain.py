@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from analyze.engine.data import Tables
+from analyze.engine.document import Document, KeyPath
 from analyze.engine.evaluate import Evaluation, MeasuredGroup, holding, rows_in_units
 from analyze.engine.findings import plain
 from analyze.engine.matchers import compile_matcher
@@ -24,7 +25,6 @@ from analyze.engine.run import run_rule
 from analyze.engine.templates import FORMATS
 from analyze.engine.values import Value
 from analyze.engine.wording import in_words, steps
-from analyze.engine.yaml_file import Document, KeyPath
 from analyze.tables.catalogue import TABLES
 
 SCHEMA_VERSION = 1

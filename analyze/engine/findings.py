@@ -52,7 +52,7 @@ def make_finding(
         units_unknown=judged.unknown,
         savings_us=plain(savings),
         savings_kind=model.savings.kind if model.savings and savings is not None else None,
-        savings_of=model.savings.of if model.savings and savings is not None else None,
+        savings_of=judged.savings_of if savings is not None else None,
         savings_share=None if benign else plain(judged.savings_share),
         confidence=_confidence(rule, judged),
         status=model.status,

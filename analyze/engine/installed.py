@@ -10,19 +10,13 @@ ENTRY_POINT_GROUP = "kinetolint.rules"
 """A package declares ``name = "package.folder"`` in this group; the folder holds the pack."""
 
 _PACKAGE = Path(__file__).parents[1]
-
-
-_PACKAGED = _PACKAGE / "_rules"
+PACKAGED = _PACKAGE / "_rules"
+"""The built-in pack of a wheel."""
 
 
 def builtin_rules() -> Path:
     """Return the folder of the built-in pack: inside the package, or beside it in a checkout."""
-    return _PACKAGED if _PACKAGED.is_dir() else _PACKAGE.parent / "rules"
-
-
-def is_packaged(root: Path) -> bool:
-    """Whether a pack is the built-in one as it was built and tested, which nobody edits."""
-    return root == _PACKAGED
+    return PACKAGED if PACKAGED.is_dir() else _PACKAGE.parent / "rules"
 
 
 def installed_packs() -> dict[str, Path]:

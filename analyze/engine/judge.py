@@ -29,6 +29,7 @@ class Judged:
         severity: on those medians.
         worst_severity, worst_unit: of the severest single unit.
         savings_us, savings_share: medians per unit; null when unknown.
+        savings_of: ``gpu`` or ``cpu``: whose time is saved.
         benign: the verdict that makes it harmless.
         uncertain: the verdicts that say what it rests on without knowing it.
         evidence: rows, as plain JSON types.
@@ -49,6 +50,7 @@ class Judged:
     worst_unit: int | None
     savings_us: float | None
     savings_share: float | None
+    savings_of: str
     benign: Verdict | None
     uncertain: list[Verdict]
     evidence: list[dict[str, Any]]
@@ -100,8 +102,7 @@ class Judge:
 
     def run(self) -> Judged:
         """Judge the group."""
-        levels = self._units.select(UNIT, self._level())
-        worst = levels.sort(_LEVEL, descending=True, maintain_order=True).row(0, named=True)
+        level, worst_level, worst_unit = self._levels()
         savings_us, savings_share = self._savings()
         rows, table = self._shown_rows(), self._program.table
         return Judged(
@@ -111,11 +112,12 @@ class Judge:
             mismatching=self._units.height,
             unknown=self._suspect.unknown,
             values=_plain(self._medians, self._units.schema),
-            severity=LEVELS[self._medians_level()],
-            worst_severity=LEVELS[worst[_LEVEL]],
-            worst_unit=worst[UNIT],
+            severity=level,
+            worst_severity=worst_level,
+            worst_unit=worst_unit,
             savings_us=savings_us,
             savings_share=savings_share,
+            savings_of=self._savings_of(),
             benign=next(filter(self._is_benign, self._program.benign), None),
             uncertain=[verdict for verdict in self._program.uncertain if self._applies(verdict)],
             evidence=self._evidence(rows),
@@ -124,6 +126,15 @@ class Judge:
             source=source_of(rows, table, self._tables),
             chains=frozenset(self._rows[CHAIN].unique()) if CHAIN in self._rows else frozenset(),
         )
+
+    def _levels(self) -> tuple[Level, Level, int]:
+        """Return the severity on the medians, that of the severest unit, and that unit."""
+        *steps, last = self._program.ladder
+        if not steps:
+            return last.level, last.level, self._units[UNIT][0]
+        levels = self._units.select(UNIT, self._level())
+        unit, worst = levels.sort(_LEVEL, descending=True, maintain_order=True).row(0)
+        return LEVELS[self._medians_level()], LEVELS[worst], unit
 
     def _level(self) -> pl.Expr:
         """Return the severity as a position in LEVELS: that of the first step that applies."""
@@ -142,12 +153,24 @@ class Judge:
         if self._program.savings is None:
             return None, None
         savings = self._program.savings.cast(pl.Float64)
-        whole = pl.col(f"{self._program.per.word}.{self._program.savings_whole}")
+        whole = self._whole(self._savings_of())
         row = self._units.select(
             savings.median().alias(_SAVINGS),
             pl.when(whole > 0).then(savings / whole).median().alias("share"),
         ).row(0)
         return row[0], row[1]
+
+    def _savings_of(self) -> str:
+        of = self._program.savings_of
+        if of != "either":
+            return of
+        has_gpu_work = self._units.select((self._whole("gpu") > 0).any()).item()
+        return "gpu" if has_gpu_work else "cpu"
+
+    def _whole(self, of: str) -> pl.Expr:
+        """Return the time of the units that savings are a share of."""
+        column = {"gpu": "gpu_busy_us", "cpu": "cpu_us"}[of]
+        return pl.col(f"{self._program.per.word}.{column}")
 
     def _is_benign(self, verdict: Verdict) -> bool:
         """Whether there is evidence and every row of it matches."""

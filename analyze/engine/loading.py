@@ -6,8 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
+from analyze.engine.document import Document
 from analyze.engine.evaluate import evaluate_rows
-from analyze.engine.installed import builtin_rules, installed_packs, is_packaged
+from analyze.engine.installed import builtin_rules, installed_packs
 from analyze.engine.macros import check_macros
 from analyze.engine.matchers import Shared
 from analyze.engine.model import Override, RuleModel
@@ -18,11 +19,11 @@ from analyze.engine.problems import InvalidRulesError, Problem, did_you_mean, in
 from analyze.engine.program import Program, compile_rule
 from analyze.engine.reporting import Reporter
 from analyze.engine.rule import Rule
+from analyze.engine.rule_files import read_document
 from analyze.engine.syntax import ExpressionError
 from analyze.engine.validation import mend, validate
 from analyze.engine.values import Value
 from analyze.engine.written_tables import WrittenTables
-from analyze.engine.yaml_file import Document, read_yaml
 from analyze.errors import AnalyzeError, RuleError
 from analyze.tables.catalogue import FORWARDS
 
@@ -234,7 +235,7 @@ class _Loading:
         try:
             pack = self._packs.load(pack_root(file, given))
             self._loaded.setdefault(pack.root.resolve(), pack)
-            document = read_yaml(file, without=None if self._tests else "tests")
+            document = read_document(file, tests=self._tests, positions=self._tests)
         except InvalidRulesError as error:
             self.problems += error.problems
         else:
@@ -244,6 +245,8 @@ class _Loading:
         for source in self._sources:
             if any(overrides_of(pack, source.code)):
                 source.overridden_by.append(pack)
+                if source.document.as_built:  # it lacks the positions that problems are shown at
+                    source.document = read_document(source.path, tests=self._tests)
                 source.document = overridden(source.document, pack)
                 source.shared = source.shared.beside(pack.shared)
         codes = [str(source.code) for source in self._sources]
@@ -259,8 +262,7 @@ class _Loading:
             self.problems += in_order(reporter.problems)
             return None
         params, changed = self._params(source, model, reporter)
-        is_tested = is_packaged(source.pack.root) and not source.overridden_by
-        if self._tests or not is_tested:
+        if not source.document.as_built:
             _check_program(model, params, source, reporter)
         self.problems += in_order(reporter.problems)
         if reporter.problems:

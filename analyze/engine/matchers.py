@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from analyze.engine.document import KeyPath
 from analyze.engine.expressions import Place, compile_expression
 from analyze.engine.functions import check_pattern
 from analyze.engine.problems import did_you_mean
@@ -19,7 +20,6 @@ from analyze.engine.reporting import Reporter
 from analyze.engine.scope import Scope, Uses
 from analyze.engine.syntax import ExpressionError
 from analyze.engine.values import Kind, Scalar, Value, is_among, is_usable, kind_of_value
-from analyze.engine.yaml_file import KeyPath
 from analyze.tables.catalogue import TABLES
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {

@@ -5,10 +5,10 @@ here and checked where they are compiled. What is written under a key is its des
 :mod:`analyze.engine.schema` reads it.
 """
 
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
-
+from analyze.engine.keys import Keys, Limits
 from analyze.engine.result import Confidence, Level
 from analyze.engine.values import Scalar
 
@@ -23,30 +23,24 @@ State = Literal[
     "mismatch", "benign", "pass", "intermittent", "informative", "not_applicable", "error"
 ]
 
-Text = Annotated[str, StringConstraints(min_length=1)]
-Code = Annotated[str, StringConstraints(pattern=CODE_PATTERN)]
-Identifier = Annotated[str, StringConstraints(pattern=IDENTIFIER_PATTERN, max_length=60)]
+Text = Annotated[str, Limits(min_length=1)]
+Code = Annotated[str, Limits(pattern=CODE_PATTERN)]
+Identifier = Annotated[str, Limits(pattern=IDENTIFIER_PATTERN, max_length=60)]
+Flag = Annotated[bool, Limits()]
 Expression = str | bool | int | float
 Matcher = dict[str, Any]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        strict=True,
-        frozen=True,
-        populate_by_name=False,
-    )
-
-
-class RegionUnit(_Strict):
+@dataclass(frozen=True, kw_only=True)
+class RegionUnit(Keys):
     """``per: {region: NAME}``: one unit per annotation of that name."""
 
     region: Text
     """Name of the record_function annotation; each of its occurrences is a unit."""
 
 
-class Step(_Strict):
+@dataclass(frozen=True, kw_only=True)
+class Step(Keys):
     """One step of a severity ladder; without ``when`` it always applies."""
 
     level: Level
@@ -57,7 +51,8 @@ class Step(_Strict):
     none."""
 
 
-class Benign(_Strict):
+@dataclass(frozen=True, kw_only=True)
+class Benign(Keys):
     """When a mismatch is known to be harmless, and why."""
 
     when: Matcher
@@ -70,7 +65,8 @@ class Benign(_Strict):
     """`info` shows the finding as benign, `ignore` hides it."""
 
 
-class Uncertain(_Strict):
+@dataclass(frozen=True, kw_only=True)
+class Uncertain(Keys):
     """When a finding rests on something that is not known, and what that is."""
 
     when: Matcher | str
@@ -83,17 +79,21 @@ class Uncertain(_Strict):
     """The confidence that remains."""
 
 
-class Requirement(_Strict):
+@dataclass(frozen=True, kw_only=True)
+class Requirement(Keys):
     """What must be true of the trace for the rule to say anything, and why."""
+
+    SPELT: ClassVar = {"otherwise": "else"}
 
     that: Expression
     """Condition over `trace.x` and `params.x`."""
 
-    otherwise: Annotated[Text, Field(alias="else")]
+    otherwise: Text
     """Why the rule says nothing where the condition does not hold."""
 
 
-class Savings(_Strict):
+@dataclass(frozen=True, kw_only=True)
+class Savings(Keys):
     """What could be saved per unit, in microseconds, of its GPU busy time or its CPU time."""
 
     us: Expression
@@ -102,61 +102,65 @@ class Savings(_Strict):
     kind: Literal["upper_bound", "estimate"] = "upper_bound"
     """`upper_bound`: no more than this; `estimate`: about this."""
 
-    of: Literal["gpu", "cpu"] = "gpu"
-    """Whose time it is; shown as a share of the unit's GPU busy time, or of its CPU time."""
+    of: Literal["gpu", "cpu", "either"] = "gpu"
+    """Whose time it is; shown as a share of the unit's GPU busy time, or of its CPU time. `either`:
+    the GPU's, or where the units have no GPU work the CPU's."""
 
 
-class Evidence(_Strict):
+@dataclass(frozen=True, kw_only=True)
+class Evidence(Keys):
     """Which matched rows are shown."""
 
-    columns: Annotated[list[str], Field(min_length=1)] | None = None
+    columns: Annotated[list[str], Limits(min_length=1)] | None = None
     """Columns to show; without it name, op chain, source, duration and start, where there are
     any."""
 
-    where: Matcher = {}
+    where: Matcher = field(default_factory=dict)
     """Show only matched rows of which this holds too, e.g. those that a measure counts; viewers
     mark these alone, and the source line of a finding is theirs."""
 
-    distinct: Annotated[list[str], Field(min_length=1)] | None = None
+    distinct: Annotated[list[str], Limits(min_length=1)] | None = None
     """Each combination of these columns is shown once."""
 
     sort: str | None = None
     """Column to sort by; `-column` for the largest first. Without it the longest come first."""
 
-    limit: Annotated[int, Field(ge=0, le=1000)] = 5
+    limit: Annotated[int, Limits(ge=0, le=1000)] = 5
     """How many rows to show."""
 
 
-class Expected(_Strict):
+@dataclass(frozen=True, kw_only=True)
+class Expected(Keys):
     """What a test asserts; what is not named is not checked."""
 
     state: State | None = None
     """State of the rule, or of the group that `group` selects."""
 
-    findings: Annotated[int, Field(ge=0)] | None = None
+    findings: Annotated[int, Limits(ge=0)] | None = None
     """How many findings are reported, benign ones among them."""
 
-    group: dict[str, Scalar | None] = {}
+    group: dict[str, Scalar | None] = field(default_factory=dict)
     """Columns of `group_by` with their values: look at this group, not at the first finding."""
 
     severity: Level | None = None
     """Severity of the finding: of the first, unless `group` selects one."""
 
-    measures: dict[str, Scalar | None] = {}
+    measures: dict[str, Scalar | None] = field(default_factory=dict)
     """Measures of the finding by name, within one millionth; null is unknown. Where nothing is
     found, their medians over the units."""
 
-    message_contains: list[str] | str = []
+    message_contains: list[str] | str = field(default_factory=list)
     """Text, or texts, that the message of the finding contains."""
 
 
-class RuleTest(_Strict):
+@dataclass(frozen=True, kw_only=True)
+class RuleTest(Keys):
     """One test of a rule, on exactly one kind of input."""
 
     name: Text
     """What the test shows, in a few words."""
 
-    trace: Annotated[str, StringConstraints(pattern=NAME_PATTERN)] | None = None
+    trace: Annotated[str, Limits(pattern=NAME_PATTERN)] | None = None
     """Input: a shipped sample trace, by name."""
 
     rows: list[dict[str, Any]] | None = None
@@ -172,33 +176,36 @@ class RuleTest(_Strict):
     """Beside `rows`: the attention calls that they belong to, for rules that are judged per call;
     a row names its own as `call`."""
 
-    facts: dict[str, Any] = {}
+    facts: dict[str, Any] = field(default_factory=dict)
     """Beside `rows`: columns of the `trace` row."""
 
     events: list[dict[str, Any]] | None = None
     """Input: raw Chrome trace events, read as a file with them would be."""
 
-    metadata: dict[str, Any] = {}
+    metadata: dict[str, Any] = field(default_factory=dict)
     """Beside `events`: other top-level keys of the file, such as `deviceProperties`."""
 
-    repeat: Annotated[int, Field(ge=1, le=10_000)] = 1
+    repeat: Annotated[int, Limits(ge=1, le=10_000)] = 1
     """Beside `events`: write them this many times, one after the other."""
 
     every: Expression | None = None
     """Beside `repeat`: how far apart, in microseconds or as `ms(1)`."""
 
-    params: dict[str, Expression | list[Scalar]] = {}
+    params: dict[str, Expression | list[Scalar]] = field(default_factory=dict)
     """Values of the rule's parameters for this test."""
 
     expect: Expected
     """What must come out."""
 
-    todo: bool = False
+    todo: Flag = False
     """A known gap: the test is meant to fail, and is reported once it passes."""
 
 
-class RuleModel(_Strict):
+@dataclass(frozen=True, kw_only=True)
+class RuleModel(Keys):
     """A rule file."""
+
+    SPELT: ClassVar = {"table": "from"}
 
     version: Literal[1]
     """Version of the rule format."""
@@ -206,7 +213,7 @@ class RuleModel(_Strict):
     code: Code
     """Two to six capitals and three digits, such as `COPY101`; stable, never reused."""
 
-    name: Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=60)]
+    name: Annotated[str, Limits(pattern=NAME_PATTERN, max_length=60)]
     """The failing state in kebab-case, such as `hidden-memcpy`."""
 
     title: Text
@@ -220,7 +227,7 @@ class RuleModel(_Strict):
     """What was observed: text with `{measure}` or `{measure:FORMAT}`; `{unit}` is the unit in
     words."""
 
-    table: Annotated[str, Field(alias="from")]
+    table: str
     """The table or view whose rows the rule looks at."""
 
     fix: Text | None = None
@@ -232,22 +239,22 @@ class RuleModel(_Strict):
     confidence: Confidence = "medium"
     """How sure a finding is."""
 
-    tags: list[Text] = []
+    tags: list[Text] = field(default_factory=list)
     """Words to select rules by."""
 
-    references: list[Text] | Text = []
+    references: list[Text] | Text = field(default_factory=list)
     """Links to what the rule rests on."""
 
-    known_problems: list[Text] | Text = []
+    known_problems: list[Text] | Text = field(default_factory=list)
     """When the rule is wrong or misleads; printed with its findings."""
 
     description: Text | None = None
     """Background for readers, in as many lines as it takes."""
 
-    requires: list[Requirement] = []
+    requires: list[Requirement] = field(default_factory=list)
     """What must be true of the trace; where it is not, the rule is not applicable and says why."""
 
-    where: Matcher = {}
+    where: Matcher = field(default_factory=dict)
     """Which rows match: `column: value`, `column: [values]` or `column: {operator: value}`,
     joined by and. Unknown values match nothing. Without it every row matches."""
 
@@ -256,14 +263,14 @@ class RuleModel(_Strict):
     where the table's rows belong to forwards, the step or call of their own tables, else the whole
     trace."""
 
-    group_by: Annotated[list[str], Field(min_length=1)] | None = None
+    group_by: Annotated[list[str], Limits(min_length=1)] | None = None
     """Judge each combination of these columns for itself: one finding per group."""
 
-    params: dict[Identifier, Expression | list[Scalar]] = {}
+    params: dict[Identifier, Expression | list[Scalar]] = field(default_factory=dict)
     """Thresholds by name, used as `params.x`; quantities such as `MiB(1)` are numbers. Say in a
     comment where each comes from."""
 
-    measure: dict[Identifier, Expression] = {}
+    measure: dict[Identifier, Expression] = field(default_factory=dict)
     """Named expressions over the matched rows of one unit, computed in order; later ones may
     use earlier ones."""
 
@@ -271,21 +278,21 @@ class RuleModel(_Strict):
     """Condition over measures that must hold in every unit. False is a mismatch, unknown is
     never a pass. Without it the rule is informative."""
 
-    quorum: Annotated[float, Field(gt=0, le=1)] = 0.5
+    quorum: Annotated[float, Limits(gt=0, le=1)] = 0.5
     """Share of the units, above 0 and up to 1, that must mismatch; fewer is intermittent."""
 
-    severity: Level | Annotated[list[Step], Field(min_length=1)] | None = None
+    severity: Level | Annotated[list[Step], Limits(min_length=1)] | None = None
     """One severity, or a ladder `[{level, when}, {level}]`, judged on the medians of the
     mismatching units. Without it `warning`, or `info` for a rule without `expect`."""
 
-    benign: list[Benign] = []
+    benign: list[Benign] = field(default_factory=list)
     """When a mismatch is known to be harmless, and why."""
 
-    uncertain: list[Uncertain] = []
+    uncertain: list[Uncertain] = field(default_factory=list)
     """When a finding rests on something unknown: its confidence is lowered and the reason
     printed."""
 
-    explains: list[Code] = []
+    explains: list[Code] = field(default_factory=list)
     """Codes of rules whose findings are consequences of this one; they are folded under it, and
     savings counted once."""
 
@@ -295,30 +302,34 @@ class RuleModel(_Strict):
     evidence: Evidence = Evidence()
     """Which of the matched rows are shown."""
 
-    tests: list[RuleTest] = []
+    tests: list[RuleTest] = field(default_factory=list)
     """Tests of this rule, each on one kind of input: `trace`, `rows` or `events`."""
 
 
-class Override(_Strict):
+@dataclass(frozen=True, kw_only=True)
+class Override(Keys):
     """What a pack changes in one rule that it did not write."""
+
+    SPELT: ClassVar = {"set_keys": "set"}
 
     code: Code
     """Code of the rule."""
 
-    params: dict[Identifier, Expression | list[Scalar]] = {}
+    params: dict[Identifier, Expression | list[Scalar]] = field(default_factory=dict)
     """New values of its parameters."""
 
-    set_keys: Annotated[dict[str, Any], Field(alias="set")] = {}
+    set_keys: dict[str, Any] = field(default_factory=dict)
     """Values of keys, whether or not the rule has them."""
 
-    append: dict[str, Any] = {}
+    append: dict[str, Any] = field(default_factory=dict)
     """What is added to lists and mappings; a further condition of `where` must hold as well."""
 
-    replace: dict[str, Any] = {}
+    replace: dict[str, Any] = field(default_factory=dict)
     """Values of keys that the rule has."""
 
 
-class PackModel(_Strict):
+@dataclass(frozen=True, kw_only=True)
+class PackModel(Keys):
     """``pack.yaml``."""
 
     version: Literal[1]
@@ -327,17 +338,17 @@ class PackModel(_Strict):
     pack: Text
     """Name of the pack."""
 
-    params: dict[Identifier, Expression | list[Scalar]] = {}
+    params: dict[Identifier, Expression | list[Scalar]] = field(default_factory=dict)
     """Parameters of every rule of the pack; they come before a rule's own values."""
 
-    lists: dict[Identifier, list[Scalar]] = {}
+    lists: dict[Identifier, list[Scalar]] = field(default_factory=dict)
     """Lists of values, used as `$name` in matchers."""
 
-    macros: dict[Identifier, Matcher] = {}
+    macros: dict[Identifier, Matcher] = field(default_factory=dict)
     """Matchers by name, used with `use: name`."""
 
-    extends: list[Text] = []
+    extends: list[Text] = field(default_factory=list)
     """Packs, by name or relative path, whose rules, lists and macros belong to this one too."""
 
-    override: list[Override] = []
+    override: list[Override] = field(default_factory=list)
     """Changes to rules of other packs, in order."""

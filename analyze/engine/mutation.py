@@ -13,16 +13,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel
-
 from analyze.engine.data import Tables
+from analyze.engine.document import KeyPath
+from analyze.engine.keys import Keys
 from analyze.engine.model import RuleModel, RuleTest
 from analyze.engine.problems import Location
 from analyze.engine.reporting import Reporter
 from analyze.engine.rule import Rule
 from analyze.engine.rule_tests import Samples, run_on, run_rule_test, tables_of
 from analyze.engine.syntax import parse
-from analyze.engine.yaml_file import KeyPath
 
 FACTOR = 1.5
 
@@ -222,9 +221,9 @@ def _replaced(node: Any, path: Sequence[str | int], value: Any) -> Any:
     if not path:
         return value
     first, rest = path[0], path[1:]
-    if isinstance(node, BaseModel):
+    if isinstance(node, Keys):
         name = str(first)
-        return node.model_copy(update={name: _replaced(getattr(node, name), rest, value)})
+        return dataclasses.replace(node, **{name: _replaced(getattr(node, name), rest, value)})
     if isinstance(node, list):
         return [
             _replaced(item, rest, value) if at == first else item for at, item in enumerate(node)

@@ -7,13 +7,14 @@ rule has the key, ``append`` adds to a list or a mapping and narrows a matcher.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from analyze.engine.document import Document, KeyPath, Place
+from analyze.engine.keys import types_of
 from analyze.engine.model import Override, RuleModel
 from analyze.engine.packs import Pack
 from analyze.engine.problems import did_you_mean
-from analyze.engine.yaml_file import Document, KeyPath, Place
 
 _FIXED = ("version", "code", "name", "from")
-_KEYS = [field.alias or name for name, field in RuleModel.model_fields.items()]
+_KEYS = list(types_of(RuleModel))
 
 
 def overrides_of(pack: Pack, code: object) -> Iterator[tuple[int, Override]]:

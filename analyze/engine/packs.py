@@ -4,14 +4,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from analyze.engine.document import Document
 from analyze.engine.matchers import Macro, Shared
 from analyze.engine.model import PackModel
 from analyze.engine.params import resolve_params
 from analyze.engine.problems import InvalidRulesError, did_you_mean, in_order
 from analyze.engine.reporting import Reporter
+from analyze.engine.rule_files import read_document
 from analyze.engine.validation import validate
 from analyze.engine.values import Scalar, Value
-from analyze.engine.yaml_file import Document, read_yaml
 
 PACK_FILE = "pack.yaml"
 
@@ -90,7 +91,7 @@ class PackLoader:
         file = root / PACK_FILE
         if not file.is_file():
             return Pack(root, root.resolve().name, Reporter(Document(str(root))))
-        document = read_yaml(file)
+        document = read_document(file, positions=False)
         reporter = Reporter(document)
         model = validate(PackModel, document, reporter)
         if model is None or reporter.problems:

@@ -30,8 +30,11 @@ def places_of(rows: pl.DataFrame, table: Table, tables: Tables) -> tuple[Place, 
     if table.column("start_us") is None:
         return ()
     frame = tables.table(table.name)
-    at = rows[ROW].filter(frame["start_us"].gather(rows[ROW]).is_not_null()).head(MAX_PLACES)
-    return tuple(_place(row, table) for row in frame[at].iter_rows(named=True))
+    at = rows[ROW]
+    if frame["start_us"].has_nulls():
+        at = at.filter(frame["start_us"].gather(at).is_not_null())
+    shown = frame[at.head(MAX_PLACES)]
+    return tuple(_place(row, table) for row in shown.iter_rows(named=True))
 
 
 def source_of(rows: pl.DataFrame, table: Table, tables: Tables) -> str | None:
@@ -47,6 +50,8 @@ def source_of(rows: pl.DataFrame, table: Table, tables: Tables) -> str | None:
     if table.column(_SOURCE) is None or rows.is_empty():
         return None
     frame = tables.table(table.name)
+    if frame[_SOURCE].null_count() == frame.height:
+        return None
     duration = pl.col(_DURATION).sum() if _DURATION in frame.columns else pl.lit(0.0)
     lines = (
         frame.select(_SOURCE, *({_DURATION} & set(frame.columns)))[rows[ROW]]

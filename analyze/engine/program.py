@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from analyze.engine.document import KeyPath
 from analyze.engine.expressions import Compiled, Place
 from analyze.engine.matchers import Matcher, Shared, compile_matcher
 from analyze.engine.model import RuleModel, Step
@@ -17,7 +18,6 @@ from analyze.engine.scope import Scope, TraceFacts, Uses, column_kinds
 from analyze.engine.syntax import ExpressionError
 from analyze.engine.templates import Template, parse_template
 from analyze.engine.values import Kind, Typed, Value, kind_of_value
-from analyze.engine.yaml_file import KeyPath
 from analyze.tables.catalogue import TABLES, TRACE, Table
 
 _RESERVED = ("params", "trace", "forward", "step", "call", "region", "true", "false", "null")
@@ -80,7 +80,7 @@ class Program:
         expect: None where the rule is informative.
         ladder: severity, first match wins.
         savings: microseconds per unit.
-        savings_whole: the column of the unit's table that savings are a share of.
+        savings_of: whose time they are: ``gpu``, ``cpu`` or ``either``.
         benign, uncertain: conditions on a finding.
         message, fix: templates.
         evidence: columns to show.
@@ -102,7 +102,7 @@ class Program:
     expect: pl.Expr | None = None
     ladder: list[LadderStep] = field(default_factory=list)
     savings: pl.Expr | None = None
-    savings_whole: str = "gpu_busy_us"
+    savings_of: str = "gpu"
     benign: list[Verdict] = field(default_factory=list)
     uncertain: list[Verdict] = field(default_factory=list)
     message: Template = field(default_factory=lambda: Template(()))
@@ -206,7 +206,7 @@ class _RuleCompiler:
         if model.savings is not None:
             savings = self._formula(("savings", "us"), model.savings.us, Kind.NUMBER)
             program.savings = savings.expr if savings else None
-            program.savings_whole = "cpu_us" if model.savings.of == "cpu" else "gpu_busy_us"
+            program.savings_of = model.savings.of
         self._templates()
         self._evidence()
         program.judged_by = self._with_measures(judged)

@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Iterable
 
+from analyze.engine.document import Document, KeyPath
 from analyze.engine.expressions import Compiled, Place, compile_expression
 from analyze.engine.problems import Problem, did_you_mean
 from analyze.engine.scope import Scope
 from analyze.engine.syntax import BrokenNameError, ExpressionError
 from analyze.engine.values import Kind
-from analyze.engine.yaml_file import Document, KeyPath
 
 
 class Reporter:

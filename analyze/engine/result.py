@@ -5,7 +5,7 @@ Times are microseconds, sizes bytes, shares 0 to 1; null is unknown.
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 SCHEMA_VERSION = 1
 """Raised when a key is renamed, removed or changes its meaning; new keys do not raise it."""
@@ -23,9 +23,6 @@ CONFIDENCES: tuple[Confidence, ...] = ("low", "medium", "high")
 
 _OF_THE_RECORDING = "trace"
 """Category of the rules on the recording itself: what they find puts the rest in doubt."""
-
-_OF_RECORDING = "TRACE"
-"""Codes of the rules about the recording itself begin so."""
 
 _STATES: tuple[FindingState, ...] = ("mismatch", "intermittent", "informative", "benign")
 
@@ -155,7 +152,7 @@ class Finding:
     @property
     def is_about_recording(self) -> bool:
         """Whether it is about the recording rather than the program."""
-        return self.category == _OF_THE_RECORDING
+        return is_about_recording(self)
 
     @property
     def rank(self) -> tuple[int, int, bool, float, str, str]:
@@ -173,6 +170,23 @@ class Finding:
         )
 
 
+class OfRule(Protocol):
+    """What a rule came to: it says of which rule, and of which category that is."""
+
+    @property
+    def code(self) -> str:
+        """The rule's code."""
+
+    @property
+    def category(self) -> str | None:
+        """The rule's category; null in results that were stored without it."""
+
+
+def is_about_recording(entry: OfRule) -> bool:
+    """Tell whether a rule is about the recording rather than the program."""
+    return entry.category == _OF_THE_RECORDING
+
+
 @dataclass(frozen=True)
 class Checked:
     """A rule whose expectation holds.
@@ -181,12 +195,14 @@ class Checked:
         code, name: of the rule.
         because: set where a benign mismatch is ignored.
         undecided_rows: rows that might have matched: a value that ``where`` asks for is unknown.
+        category: of the rule; null in results that were stored without it.
     """
 
     code: str
     name: str
     because: str | None = None
     undecided_rows: int = 0
+    category: str | None = None
 
 
 @dataclass(frozen=True)
@@ -196,6 +212,7 @@ class NotApplicable:
     code: str
     name: str
     reason: str
+    category: str | None = None
 
 
 @dataclass(frozen=True)
@@ -205,6 +222,7 @@ class RuleFailure:
     code: str
     name: str
     message: str
+    category: str | None = None
 
 
 @dataclass(frozen=True)
@@ -215,6 +233,7 @@ class Ignored:
     name: str
     reason: str
     findings: int
+    category: str | None = None
 
 
 @dataclass(frozen=True)
@@ -311,13 +330,14 @@ class TraceReport:
 
         That the recording itself is sound is none where no other rule could say anything.
         """
-        found = {rule.code for rule in self.findings} | {rule.code for rule in self.ignored}
-        passed = {rule.code for rule in self.passed}
-        silent = {rule.code for rule in self.not_applicable} | {rule.code for rule in self.errors}
-        others = {code for code in found | passed | silent if not code.startswith(_OF_RECORDING)}
+        seen: list[OfRule] = [*self.findings, *self.ignored]
+        unanswered: list[OfRule] = [*self.not_applicable, *self.errors]
+        found, silent = ({entry.code for entry in entries} for entries in (seen, unanswered))
+        entries = [*seen, *unanswered, *self.passed]
+        others = {entry.code for entry in entries if not is_about_recording(entry)}
         if others and not found and others <= silent:
             return 0
-        return len(found | passed)
+        return len(found | {entry.code for entry in self.passed})
 
     @property
     def why_nothing(self) -> str | None:

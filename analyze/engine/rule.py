@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from analyze.engine.document import Document
 from analyze.engine.matchers import Shared
 from analyze.engine.model import RuleModel
 from analyze.engine.params import changed_params, replaced_param
@@ -12,7 +13,6 @@ from analyze.engine.problems import InvalidRulesError
 from analyze.engine.program import Program, compile_rule
 from analyze.engine.reporting import Reporter
 from analyze.engine.values import Value
-from analyze.engine.yaml_file import Document
 from analyze.errors import AnalyzeError
 
 

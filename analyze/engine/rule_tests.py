@@ -1,7 +1,6 @@
 """Run the tests inside rules: on a shipped sample, on rows, or on raw trace events."""
 
 import dataclasses
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Literal
 import orjson
 
 from analyze.engine.data import Tables, TraceTables
+from analyze.engine.document import KeyPath
 from analyze.engine.expectations import check_assertions, compare
 from analyze.engine.model import Expected, RuleTest
 from analyze.engine.params import quantity_of, resolve_param
@@ -21,9 +21,9 @@ from analyze.engine.rule import Rule
 from analyze.engine.run import run_rule
 from analyze.engine.syntax import ExpressionError
 from analyze.engine.written_tables import InvalidTestError, write_tables
-from analyze.engine.yaml_file import KeyPath
 from analyze.errors import AnalyzeError
 from analyze.tables.build import load_trace
+from analyze.temporary import temporary_folder
 
 Status = Literal["passed", "failed", "known gap", "unexpected pass"]
 
@@ -207,8 +207,8 @@ def _replayed(test: RuleTest) -> Tables:
         **test.metadata,
         "traceEvents": replay(events, test.repeat, _every(test)),
     }
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "events.json"
+    with temporary_folder() as folder:
+        file = folder / "events.json"
         try:
             file.write_bytes(orjson.dumps(document))
         except TypeError as error:

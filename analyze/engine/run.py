@@ -113,12 +113,12 @@ def run_rules(
         findings=tuple(fold(findings, explains, chains)),
         passed=tuple(_passed(result) for result in results if _has_passed(result)),
         not_applicable=tuple(
-            NotApplicable(result.rule.code, result.rule.name, result.not_applicable)
+            NotApplicable(*_named(result), result.not_applicable, result.rule.category)
             for result in everything
             if result.not_applicable is not None
         ),
         errors=tuple(
-            RuleFailure(result.rule.code, result.rule.name, result.error)
+            RuleFailure(*_named(result), result.error, result.rule.category)
             for result in everything
             if result.error is not None
         ),
@@ -131,8 +131,12 @@ def _ignored(results: Sequence[RuleResult], selection: Selection) -> Iterator[Ig
         ignore = selection.ignored(result.rule)
         has_verdict = bool(result.findings) or _has_passed(result)
         if ignore is not None and has_verdict:
-            rule, count = result.rule, len(result.findings)
-            yield Ignored(rule.code, rule.name, ignore.reason, count)
+            count = len(result.findings)
+            yield Ignored(*_named(result), ignore.reason, count, result.rule.category)
+
+
+def _named(result: RuleResult) -> tuple[str, str]:
+    return result.rule.code, result.rule.name
 
 
 def _has_passed(result: RuleResult) -> bool:
@@ -141,4 +145,4 @@ def _has_passed(result: RuleResult) -> bool:
 
 def _passed(result: RuleResult) -> Checked:
     because = result.ignored[0].because if result.ignored else None
-    return Checked(result.rule.code, result.rule.name, because, result.undecided_rows)
+    return Checked(*_named(result), because, result.undecided_rows, result.rule.category)

@@ -13,11 +13,12 @@ from itertools import groupby, pairwise
 from typing import Any, get_args
 
 import polars as pl
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from analyze.engine import model as rule_format
+from analyze.engine.keys import Keys
 from analyze.engine.matchers import OPERATORS, TEXT_OPERATORS, kind_needed
 from analyze.engine.meanings import MATCHER_WORDS
 from analyze.engine.meanings import OPERATORS as OPERATOR_MEANINGS
@@ -106,32 +107,29 @@ class _Generator(GenerateJsonSchema):
         return generated
 
 
-def model_schema(model: type[BaseModel]) -> Schema:
+def model_schema(model: type[Keys]) -> Schema:
     """Return the schema of a model: its keys, whatever columns they may hold."""
-    schema = model.model_json_schema(
+    schema = TypeAdapter(model).json_schema(
         by_alias=True, ref_template=_PREFIX + "{model}", schema_generator=_Generator
     )
     definitions = schema.pop("$defs", {})
     for name, part in {model.__name__: schema, **definitions}.items():
         del part["title"]
-        part["description"] = _in_one_line(part["description"])
-        _describe_keys(part["properties"], getattr(rule_format, name))
+        described: type[Keys] = getattr(rule_format, name)
+        part["description"] = _in_one_line(described.__doc__ or "")
+        _describe_keys(part["properties"], described)
     return {**schema, "definitions": definitions}
 
 
-def _describe_keys(keys: dict[str, Schema], model: type[BaseModel]) -> None:
-    for name, field in model.model_fields.items():
-        key = field.alias or name
-        description = _in_one_line(_descriptions()[model.__name__][name])
+def _describe_keys(keys: dict[str, Schema], model: type[Keys]) -> None:
+    for name, written in _descriptions()[model.__name__].items():
+        key, description = model.key_of(name), _in_one_line(written)
         keys[key] = dict(sorted({**keys[key], "description": description}.items()))
 
 
 @cache
 def _descriptions() -> Mapping[str, Mapping[str, str]]:
-    """Return what is written under the attributes of each model.
-
-    pydantic can do this, but only when a model is defined, which is whenever the program starts.
-    """
+    """Return what is written under the attributes of each model."""
     module = ast.parse(inspect.getsource(rule_format))
     classes = (node for node in module.body if isinstance(node, ast.ClassDef))
     return {node.name: dict(_attribute_docstrings(node)) for node in classes}

@@ -3,10 +3,11 @@
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, get_args
+from functools import cache
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from pydantic import BaseModel, ValidationError
-
+from analyze.engine.document import Document, KeyPath, Place
+from analyze.engine.keys import Keys, filled, model_in, types_of
 from analyze.engine.model import (
     CODE_PATTERN,
     DAY_PATTERN,
@@ -16,10 +17,12 @@ from analyze.engine.model import (
 )
 from analyze.engine.problems import did_you_mean
 from analyze.engine.reporting import Reporter
-from analyze.engine.yaml_file import Document, KeyPath, Place
 from analyze.words import closest
 
-ModelT = TypeVar("ModelT", bound=BaseModel)
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
+
+Model = TypeVar("Model")
 
 _PATTERNS: Mapping[str, str] = {
     CODE_PATTERN: "two to six capitals and three digits, such as COPY101",
@@ -35,6 +38,7 @@ _KINDS: Mapping[str, str] = {
     "float_type": "a number",
     "list_type": "a list",
     "dict_type": "a mapping",
+    "dataclass_type": "a mapping",
     "model_type": "a mapping",
 }
 
@@ -81,24 +85,51 @@ class KeyProblem:
     missing: str | None = None
 
 
-def validate(model: type[ModelT], document: Document, reporter: Reporter) -> ModelT | None:
+def validate(model: type[Model], document: Document, reporter: Reporter) -> Model | None:
     """Return a document as a model; None when it has problems, which are reported."""
     data = document.data
+    if document.as_built and issubclass(model, Keys):
+        return filled(model, data)
     if not isinstance(data, dict):
         reporter.add((), "the file is not a mapping of keys to values")
         return None
     if not _readable_version(data, reporter):
         return None
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        for problem in key_problems(error, model, data):
-            reporter.add(problem.path, problem.message, problem.help, key=problem.key)
-        return None
+    found = checked(model, data)
+    if isinstance(found, Sound):
+        return found.model
+    for problem in found:
+        reporter.add(problem.path, problem.message, problem.help, key=problem.key)
+    return None
 
 
 @dataclass(frozen=True)
-class Mended(Generic[ModelT]):
+class Sound(Generic[Model]):
+    """Keys and values as their model."""
+
+    model: Model
+
+
+def checked(model: type[Model], data: Any) -> Sound[Model] | list[KeyProblem]:
+    """Return keys and values as their model, or what is wrong with them."""
+    from pydantic import ValidationError  # noqa: PLC0415
+
+    try:
+        sound: Model = _adapter(model).validate_python(data)  # type: ignore[arg-type]  # hashable
+    except ValidationError as error:
+        return list(key_problems(error, model, data))
+    return Sound(sound)
+
+
+@cache
+def _adapter(model: Any) -> "TypeAdapter[Any]":
+    from pydantic import TypeAdapter  # noqa: PLC0415
+
+    return TypeAdapter(model)
+
+
+@dataclass(frozen=True)
+class Mended(Generic[Model]):
     """What can still be checked of a file whose keys are wrong.
 
     Attributes:
@@ -107,12 +138,12 @@ class Mended(Generic[ModelT]):
         removed: the paths of what was taken out.
     """
 
-    model: ModelT
+    model: Model
     document: Document
     removed: frozenset[KeyPath]
 
 
-def mend(model: type[ModelT], document: Document) -> Mended[ModelT] | None:
+def mend(model: type[Model], document: Document) -> Mended[Model] | None:
     """Return a file that has problems without what is wrong, so that the rest can be checked.
 
     A misspelt key counts as the one that was meant. What is missing is filled in.
@@ -120,14 +151,12 @@ def mend(model: type[ModelT], document: Document) -> Mended[ModelT] | None:
     data = copy.deepcopy(document.data)
     mending = _Mending(data, document)
     for _ in range(_MENDING_ROUNDS):
-        try:
-            mended = model.model_validate(data)
-        except ValidationError as error:
-            for problem in list(key_problems(error, model, data)):
-                mending.mend(problem)
-        else:
+        found = checked(model, data)
+        if isinstance(found, Sound):
             changed = document.with_data(data, mending.grafts)
-            return Mended(mended, changed, frozenset(mending.removed))
+            return Mended(found.model, changed, frozenset(mending.removed))
+        for problem in found:
+            mending.mend(problem)
     return None
 
 
@@ -167,7 +196,7 @@ def _at(data: Any, path: KeyPath) -> Any:
     return data
 
 
-def key_problems(error: ValidationError, model: type[BaseModel], data: Any) -> Iterator[KeyProblem]:
+def key_problems(error: "ValidationError", model: type[Any], data: Any) -> Iterator[KeyProblem]:
     """Yield what pydantic found, in the words of the format, each place once."""
     problems = list(_each_place(error, model, data))
     meant = {(*problem.path[:-1], problem.meant) for problem in problems if problem.meant}
@@ -176,7 +205,7 @@ def key_problems(error: ValidationError, model: type[BaseModel], data: Any) -> I
             yield problem
 
 
-def _each_place(error: ValidationError, model: type[BaseModel], data: Any) -> Iterator[KeyProblem]:
+def _each_place(error: "ValidationError", model: type[Any], data: Any) -> Iterator[KeyProblem]:
     by_path: dict[KeyPath, list[Any]] = {}
     for detail in error.errors(include_url=False):
         missing = (detail["loc"][-1],) if detail["type"] == "missing" else ()
@@ -215,9 +244,9 @@ def _has(data: Any, key: str | int) -> bool:
     return isinstance(data, dict) and key in data
 
 
-def _problem(path: KeyPath, details: list[Any], model: type[BaseModel]) -> KeyProblem:
+def _problem(path: KeyPath, details: list[Any], model: type[Any]) -> KeyProblem:
     kinds = {detail["type"]: detail for detail in details}
-    if "extra_forbidden" in kinds:
+    if kinds.keys() & {"extra_forbidden", "unexpected_keyword_argument"}:
         word, known = str(path[-1]), _keys(path[:-1], model)
         message = f"unknown key '{word}'"
         return KeyProblem(path, message, did_you_mean(word, known), True, closest(word, known))
@@ -266,24 +295,21 @@ def _help(kinds: Mapping[str, Any], value: Any) -> str | None:
     return None
 
 
-def _keys(path: KeyPath, model: type[BaseModel]) -> list[str]:
+def _keys(path: KeyPath, model: type[Any]) -> list[str]:
     """Return the keys that may stand at a path."""
     for part in path:
         if isinstance(part, str):
-            model = _model_of(model, part) or model
-    return [field.alias or name for name, field in model.model_fields.items()]
+            model = model_in(_types(model).get(part), _is_model) or model
+    return list(_types(model))
 
 
-def _model_of(model: type[BaseModel], key: str) -> type[BaseModel] | None:
-    """Return the model of the mapping, or mappings, that a key holds."""
-    for name, field in model.model_fields.items():
-        if key == (field.alias or name):
-            return next(_models_in(field.annotation), None)
-    return None
+def _types(model: type[Any]) -> Mapping[str, Any]:
+    if issubclass(model, Keys):
+        return types_of(model)
+    return {field.alias or name: field.annotation for name, field in model.model_fields.items()}
 
 
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _models_in(argument)
+def _is_model(annotation: type[Any]) -> bool:
+    from pydantic import BaseModel  # noqa: PLC0415
+
+    return issubclass(annotation, Keys | BaseModel)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from analyze.engine.document import KeyPath
 from analyze.engine.matchers import WORDS, Macro, Shared
 from analyze.engine.values import Value
-from analyze.engine.yaml_file import KeyPath
 
 _OPERATORS: Mapping[str, str] = {
     "eq": "is",

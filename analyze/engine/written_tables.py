@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from analyze.engine.data import Tables
+from analyze.engine.document import KeyPath
 from analyze.engine.model import RuleTest
 from analyze.engine.params import quantity_of
 from analyze.engine.per import Per, written_table, written_unit_column
@@ -13,7 +14,6 @@ from analyze.engine.problems import did_you_mean
 from analyze.engine.program import Program
 from analyze.engine.syntax import ExpressionError
 from analyze.engine.values import is_usable
-from analyze.engine.yaml_file import KeyPath
 from analyze.tables.catalogue import TABLES, TRACE, Table
 
 

@@ -4,9 +4,7 @@ YAML 1.2 without its traps: duplicate keys, keys that are not text, tags and mer
 problems, and aliases cannot grow the document beyond a budget.
 """
 
-import dataclasses
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,111 +13,17 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import CollectionEndEvent, CollectionStartEvent
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from analyze.engine.document import Document, KeyPath
 from analyze.engine.problems import InvalidRulesError, Location, Problem
 
 MAX_BYTES = 1 << 20
 MAX_NODES = 20_000
 MAX_DEPTH = 40
 
-Key = str | int
-KeyPath = tuple[Key, ...]
-
 _TAG = "tag:yaml.org,2002:"
 _TEXT_TAGS = ("str", "timestamp", "value")
 _MAX_DIGITS = 400
 _TRUE = ("true", "True", "TRUE")
-
-
-@dataclass
-class Document:
-    """A YAML file as plain data with positions.
-
-    Attributes:
-        file: path as it is shown.
-        data: dicts, lists, text, numbers, booleans and null.
-        problems: what is wrong with single values; the rest of the data is usable.
-        grafts: the values that come from another place, with that place.
-    """
-
-    file: str
-    data: Any = None
-    lines: list[str] = field(default_factory=list)
-    values: dict[KeyPath, Node] = field(default_factory=dict)
-    keys: dict[KeyPath, Node] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
-    grafts: Mapping[KeyPath, "Place"] = field(default_factory=dict)
-
-    def with_data(self, data: Any, grafts: Mapping[KeyPath, "Place"]) -> "Document":
-        """Return the document with changed data.
-
-        Args:
-            data: the new data.
-            grafts: where the values came from that this file does not hold at the same path.
-        """
-        return dataclasses.replace(self, data=data, grafts={**self.grafts, **grafts})
-
-    def origin(self, path: KeyPath) -> "Place":
-        """Return the place a value was written at."""
-        for length in range(len(path), 0, -1):
-            graft = self.grafts.get(path[:length])
-            if graft is not None:
-                return graft.document.origin((*graft.path, *path[length:]))
-        return Place(self.unchanged, path)
-
-    @property
-    def unchanged(self) -> "Document":
-        """The file as written."""
-        return dataclasses.replace(self, grafts={}) if self.grafts else self
-
-    def locate(self, path: KeyPath, *, key: bool = False) -> Location:
-        """Return the position of a value, or of its key; of the nearest one above if there is none.
-
-        Args:
-            path: keys and indexes from the top of the document.
-            key: point at the key instead of the value.
-        """
-        if self.grafts:
-            place = self.origin(path)
-            return place.document.locate(place.path, key=key)
-        for length in range(len(path), -1, -1):
-            nodes = self.keys if key and length == len(path) else self.values
-            node = nodes.get(path[:length])
-            if node is not None:
-                return self._location(node)
-        return Location(self.file)
-
-    def locate_in(self, path: KeyPath, offset: int, length: int) -> Location:
-        """Return the position of some characters inside a text value."""
-        if self.grafts:
-            place = self.origin(path)
-            return place.document.locate_in(place.path, offset, length)
-        whole = self.locate(path)
-        node = self.values.get(path)
-        if not isinstance(node, ScalarNode) or not isinstance(node.value, str):
-            return whole
-        quote = 1 if node.style in ("'", '"') else 0
-        start = whole.column - 1 + quote
-        if whole.source[start : start + len(node.value)] != node.value:
-            return whole
-        column = min(whole.column + quote + offset, len(whole.source) + 1)
-        return Location(self.file, whole.line, column, length, whole.source)
-
-    def _location(self, node: Node) -> Location:
-        start, end = node.start_mark, node.end_mark
-        source = self.lines[start.line] if start.line < len(self.lines) else ""
-        if isinstance(node, ScalarNode) and end.line == start.line:
-            length = end.column - start.column
-        else:
-            length = 1
-        return Location(self.file, start.line + 1, start.column + 1, length, source)
-
-
-@dataclass(frozen=True)
-class Place:
-    """A value in a document."""
-
-    document: Document
-    path: KeyPath
 
 
 def read_yaml(path: Path, *, without: str | None = None) -> Document:
@@ -340,7 +244,7 @@ class _Reader:
         return text
 
     def _add(self, node: Node, message: str, help_text: str | None = None) -> None:
-        self.problems.append(Problem(self._document._location(node), message, help_text))
+        self.problems.append(Problem(self._document.location_of(node), message, help_text))
 
 
 def _short_tag(node: Node) -> str:

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from analyze.engine.document import Document
 from analyze.engine.problems import InvalidRulesError, Problem, in_order
 from analyze.engine.reporting import Reporter
 from analyze.engine.rule import Rule
 from analyze.engine.validation import validate
-from analyze.engine.yaml_file import Document, read_yaml
+from analyze.engine.yaml_file import read_yaml
 from analyze.errors import AnalyzeError
 from analyze.guess.amounts import Unit, parse_amount
 from analyze.guess.answers import UnreadableAnswerError

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analyze.engine.document import Document
+from analyze.engine.keys import filled
 from analyze.engine.matchers import Shared
 from analyze.engine.model import RuleModel
 from analyze.engine.result import Level
 from analyze.engine.rule import Rule
-from analyze.engine.yaml_file import Document
 from analyze.guess.amounts import Amount, Unit
 from analyze.guess.quantities import PRODUCTS, Quantity
 from analyze.guess.words import GROUPS, PRECISIONS, joined, members
@@ -97,7 +98,7 @@ def make_guess(
         "requires": [_GPU_WORK] if quantity.about_gpu else [],
         **_judgement(quantity, guess),
     }
-    model = RuleModel.model_validate(keys)
+    model = filled(RuleModel, keys)
     shown = document or Document("guess")
     return Guessed(quantity, guess, Rule(model, model.params, CATEGORY, CATEGORY, shown, Shared()))
 

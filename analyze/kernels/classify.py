@@ -8,12 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ruamel.yaml import YAML
-
 from analyze.kernels.display import shorten
+from analyze.packaged import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -146,10 +144,9 @@ class _Rules(NamedTuple):
 
 @cache
 def _rules() -> _Rules:
-    text = files("analyze.kernels").joinpath("names.yaml").read_text(encoding="utf-8")
-    written = YAML(typ="safe").load(text)
-    families = tuple(_FamilyRule(**rule) for rule in written.pop("families"))
-    return _Rules(families=families, matmul=_matmul_rules(**written.pop("matmul")), **written)
+    written = read_table("analyze.kernels", "names.yaml")
+    families = tuple(_FamilyRule(**rule) for rule in written["families"])
+    return _Rules(written["version"], families, _matmul_rules(**written["matmul"]))
 
 
 def _matmul_rules(schemes: Iterable[Mapping[str, Any]], **others: Any) -> _Matmul:

@@ -4,11 +4,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
-
-from ruamel.yaml import YAML
 
 from analyze.kernels.device import DeviceLimits
+from analyze.packaged import read_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +37,7 @@ def published_peak(device: DeviceLimits | None) -> Peak | None:
 
 @cache
 def _peaks() -> tuple[Peak, ...]:
-    text = files("analyze.kernels").joinpath("peaks.yaml").read_text(encoding="utf-8")
-    data = YAML(typ="safe").load(text)
+    data = read_table("analyze.kernels", "peaks.yaml")
     return tuple(
         Peak(
             re.compile(entry["device"], re.IGNORECASE),

@@ -7,10 +7,10 @@ import polars as pl
 
 from analyze.kernels.attention import attention_implementation
 from analyze.kernels.peaks import published_peak
+from analyze.report.opening import opening
 from analyze.report.summary import known_sum, microseconds
 from analyze.tables.attention_work import TIE
 from analyze.tables.build import Trace
-from analyze.tables.coverage import coverage, quality
 from analyze.tables.host import CHAIN_SEPARATOR, STEP_PREFIX
 from analyze.tables.intervals import covered_ns
 from analyze.tables.trace_row import busiest_device
@@ -48,10 +48,7 @@ def calls_report(trace: Trace) -> Row:
     busy_ns = int(covered_ns(trace.facts.gpu_ops, ["device_label"])["busy_ns"].sum())
     peak = published_peak(busiest_device(trace))
     return {
-        "schema_version": SCHEMA_VERSION,
-        "trace": trace.name,
-        "coverage": coverage(trace),
-        "quality": quality(trace),
+        **opening(trace, SCHEMA_VERSION),
         "gpu_busy_us": microseconds(busy_ns) if trace.facts.gpu_ops.height else None,
         "peak_tflops": dict(peak.tflops) if peak else None,
         "peak_source": peak.source if peak else None,

@@ -210,8 +210,9 @@ def _why_not_known(group: Data) -> str:
         return "input shapes and dtypes were not recorded"
     place = " on a CPU" if group["gpu_ops"] is None else ""
     return (
-        f"what is recorded of shapes, dtype and scalar inputs fits{place}; whether a backend was"
-        " switched off is not recorded, strides and grad are not looked at"
+        "what is recorded of shapes, strides (torch 2.4 or newer), dtype and scalar inputs"
+        f" fits{place}; whether a backend was switched off, or a tensor requires grad, is not"
+        " recorded"
     )
 
 
@@ -227,6 +228,7 @@ def _obstacle(word: str, group: Data) -> str:
         "dimensions": "it takes inputs of 4 dimensions",
         "heads": "query, key and value differ in batch or number of heads",
         "empty": "there are no queries or no keys",
+        "layout": "the last dimension of query, key and value must be contiguous (stride 1)",
     }
     return sentences[word]
 

@@ -26,7 +26,7 @@ def render_compare(data: Data, *, color: bool = False) -> str:
     for note in words.notes(data):
         console.print(Text(note, style="dim"))
     if any(row["occupancy"] for row in rows):
-        title = "\nHow the work runs; occupancy of the costliest kernel: reported -> real"
+        title = "\nHow the work runs; occupancy of the costliest kernel (median): reported -> real"
         console.print(_left_aligned(table_of_rows(title, "variant", words.paths(), rows)))
     console.print(Text("\nWhat each trace teaches", style="bold"))
     print_pairs(console, ((printable(row["name"]), words.lesson(row)) for row in rows))

@@ -8,6 +8,11 @@ from analyze.words import counted, duration, printable, share, size
 
 Data = Mapping[str, Any]
 
+MUCH_LEAD = 0.25
+"""Share of the recorded time before the first GPU work that is worth a word."""
+
+_MOST_OF_LEAD = 0.5
+
 _TRIMS_SHOWN = 3
 """Of a trace that was trimmed again and again, the latest."""
 
@@ -105,13 +110,32 @@ def _gpu_time(coverage: Data) -> str:
     if busy is None:
         return "unknown: no GPU op has a usable duration"
     part = share(busy / span) if span else "unknown"
-    return f"{duration(busy)} busy of {duration(span)} from first to last work ({part})"
+    hidden = _what_busy_hides(coverage["gpu_time"])
+    return f"{duration(busy)} busy of {duration(span)} from first to last work ({part}){hidden}"
 
 
 def _gpu_time_in_short(coverage: Data) -> str:
     busy, span = coverage["gpu_busy_us"], coverage["gpu_span_us"]
     part = share(busy / span) if span else "unknown"
-    return f"busy {duration(busy)} of {duration(span)} ({part})"
+    hidden = _what_busy_hides(coverage["gpu_time"])
+    return f"busy {duration(busy)} of {duration(span)} ({part}){hidden}"
+
+
+def _what_busy_hides(gpu_time: Data | None) -> str:
+    """Word what the busy share does not say; nothing where that is little."""
+    known = gpu_time or {}
+    sentence = ""
+    communication, lead = known.get("communication"), known.get("lead")
+    if communication is not None and communication["share"] is not None:
+        sentence += f"; {share(communication['share'])} of busy is communication"
+        if communication["alone_us"] != communication["time_us"]:
+            sentence += f", {share(communication['alone_share'])} with no other work"
+    if lead is not None and lead["share"] >= MUCH_LEAD:
+        into = f"{duration(lead['time_us'])} ({share(lead['share'])})"
+        sentence += f"; the first work comes {into} into the trace"
+        if lead["loading_us"] >= _MOST_OF_LEAD * lead["time_us"]:
+            sentence += ", after loading data"
+    return sentence
 
 
 def _whole_trace(annotations: list[str]) -> str:

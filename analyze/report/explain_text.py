@@ -14,6 +14,7 @@ from analyze.engine.explain import (
     Funnel,
     GroupSeen,
     MeasureRange,
+    NamedTest,
     Threshold,
 )
 from analyze.engine.result import Finding
@@ -28,7 +29,7 @@ _STYLES = {"mismatch": "bold red", "intermittent": "yellow", "error": "bold red"
 
 
 def render_explanation(explanation: Explanation, *, color: bool = False) -> str:
-    """Return the documentation of the rule, then the way of the rows if there is a trace."""
+    """Return what the rule says, then the way of the rows if there is a trace, else its tests."""
     console = buffer_console(color=color)
     rule = explanation.rule
     heading = Text(f"{rule.code} {printable(rule.name)}", style="bold")
@@ -36,6 +37,8 @@ def render_explanation(explanation: Explanation, *, color: bool = False) -> str:
     print_pairs(console, ((label, visible(text)) for label, text in _sentences(rule)))
     if explanation.funnel is not None:
         _print_funnel(console, rule, explanation.funnel)
+    else:
+        _print_tests(console, rule)
     return rendered(console)
 
 
@@ -47,10 +50,9 @@ def _sentences(rule: Documentation) -> Iterator[tuple[str, str]]:
     yield from _how_it_judges(rule)
     yield from (("threshold", _threshold(threshold)) for threshold in rule.thresholds)
     yield from _what_follows(rule)
-    for test in rule.tests:
-        state = f": {test.state}" if test.state else ""
-        yield "test", f"{test.name}{state}{' (known gap)' if test.todo else ''}"
-    yield "rule", f"{rule.status}, confidence {rule.confidence}, pack {rule.pack}, {rule.file}"
+    tests = f", {counted(len(rule.tests), 'test')}" if rule.tests else ""
+    told = f"{rule.status}, confidence {rule.confidence}, pack {rule.pack}, {rule.file}{tests}"
+    yield "rule", told
 
 
 def _what_it_looks_at(rule: Documentation) -> Iterator[tuple[str, str]]:
@@ -115,8 +117,22 @@ def _constant(value: Any) -> str:
     return str(value)
 
 
+def _print_tests(console: Console, rule: Documentation) -> None:
+    """Print the names of the rule's tests with the state that each asserts."""
+    if not rule.tests:
+        return
+    console.print(Text("\nTests, which `analyze rules test` runs", style="bold"))
+    print_pairs(console, ((_asserted(test), visible(test.name)) for test in rule.tests))
+
+
+def _asserted(test: NamedTest) -> str:
+    state = (test.state or "").replace("_", " ")
+    return f"{state} (known gap)".lstrip() if test.todo else state
+
+
 def _print_funnel(console: Console, rule: Documentation, funnel: Funnel) -> None:
-    console.print(Text(f"\nIn {printable(funnel.trace)}", style="bold"))
+    state = funnel.state.replace("_", " ")
+    console.print(Text(f"\nIn {printable(funnel.trace)}: {state}", style="bold"))
     if funnel.state != "error":
         _print_rows(console, rule, funnel)
     for number, group in enumerate(funnel.groups[:_GROUPS_SHOWN], start=1):

@@ -2,24 +2,15 @@
 
 import os
 import re
-import signal
 import stat
 import sys
-import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import IO
 
 from analyze.errors import AnalyzeError
-
-_TERMINATING = ("SIGTERM", "SIGHUP")
-"""What ends a program from outside; not every system has both."""
-
-_SIGNALLED = 128
-"""What shells add to the number of the signal that ended a program."""
+from analyze.temporary import temporary_file
 
 _DESCRIPTOR = re.compile(r"/dev/(?P<name>stdout|stderr)|/(?:dev|proc/self)/fd/(?P<number>\d{1,6})")
 _STANDARD = {"stdout": 1, "stderr": 2}
@@ -79,7 +70,7 @@ def writing_whole(path: Path) -> Iterator[IO[bytes]]:
             with path.open("wb") as file:
                 yield file
             return
-        with termination_raises(), _replacing(path.resolve()) as file:
+        with _replacing(path.resolve()) as file:
             yield file
     except OSError as error:
         raise AnalyzeError(f"{path}: cannot be written: {error.strerror or error}") from None
@@ -96,46 +87,12 @@ def open_descriptor(path: Path) -> int | None:
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
     """Yield a temporary file that takes the place of ``path`` when the block succeeds."""
-    with tempfile.NamedTemporaryFile(
-        dir=path.parent, prefix=f".{path.name[:_SHOWN_OF_NAME]}.", delete=False
-    ) as file:
+    with temporary_file(path.parent, prefix=f".{path.name[:_SHOWN_OF_NAME]}.") as file:
+        yield file
+        file.close()
         temporary = Path(file.name)
-        try:
-            yield file
-            file.close()
-            temporary.chmod(_mode_of(path))
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-
-
-@contextmanager
-def termination_raises() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the block by an exception, so that it cleans up.
-
-    One that is ignored, as under ``nohup``, goes on being ignored.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.getsignal(number) for number in _terminating()}
-    for number, handler in before.items():
-        if handler is not signal.SIG_IGN:
-            signal.signal(number, _exit)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _terminating() -> Iterator[signal.Signals]:
-    return (each for each in signal.Signals if each.name in _TERMINATING)
-
-
-def _exit(number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(_SIGNALLED + number)
+        temporary.chmod(_mode_of(path))
+        temporary.replace(path)
 
 
 def _mode_of(path: Path) -> int:

@@ -112,6 +112,15 @@ def savings(finding: Finding) -> str | None:
     return f"{sentence}, {share(finding.savings_share)} of its {whole}"
 
 
+def savings_in_short(finding: Finding) -> str:
+    """Word what could be saved and whose time, for a line; empty where that is unknown."""
+    if finding.savings_us is None or finding.state == "benign":
+        return ""
+    most = "up to" if finding.savings_kind == "upper_bound" else "about"
+    whole = "CPU" if finding.savings_of == "cpu" else "GPU"
+    return f"saves {most} {duration(finding.savings_us)} {whole}"
+
+
 def _units(finding: Finding) -> str:
     per = printable(finding.per)
     units = counted(finding.units_total, per)
@@ -122,12 +131,16 @@ def _units(finding: Finding) -> str:
 
 
 def _row(row: dict[str, Any], longest: int | None = None) -> str:
-    """Word a row of evidence, each value cut to ``longest`` characters."""
+    """Word a row of evidence, each value cut to ``longest`` characters.
+
+    A text at its front names what the row is; everything else says what it is.
+    """
     known = [(name, value) for name, value in row.items() if value is not None]
     words = []
     for number, (name, value) in enumerate(known):
         cell = _cut(evidence_word(name, value), longest)
-        words.append(cell if number == 0 else f"{evidence_label(name)} {cell}")
+        is_named = number == 0 and isinstance(value, str)
+        words.append(cell if is_named else f"{evidence_label(name)} {cell}")
     return "; ".join(words)
 
 

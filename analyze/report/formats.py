@@ -15,7 +15,7 @@ class Rendering:
     """How a report is to be rendered.
 
     Attributes:
-        verbose: all evidence, and what was as guessed.
+        verbose: all evidence, and the rules that hold.
         color: use terminal colours.
     """
 

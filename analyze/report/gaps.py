@@ -9,9 +9,10 @@ from typing import Any
 import polars as pl
 
 from analyze.report.condition import Condition
+from analyze.report.opening import opening
 from analyze.report.summary import microseconds
 from analyze.tables.build import Trace
-from analyze.tables.coverage import coverage, quality
+from analyze.tables.gaps import activity_in
 from analyze.tables.intervals import covered_before, covered_ns
 
 SCHEMA_VERSION = 1
@@ -26,6 +27,8 @@ _GAP_FACTS = (
     "region", "forward", "step", "phase", "between_forwards",
 )  # fmt: skip
 _HOST_TIMES = ("in_api", "in_ops", "outside_ops")
+NAMED = 5
+"""Calls, and ops, that are named of what a thread did, those with the most time."""
 
 
 def describe_gaps(
@@ -57,11 +60,12 @@ def describe_gaps(
     longest = gaps.sort("dur_ns", descending=True, maintain_order=True)
     shown = longest if limit is None else longest.head(min(limit, longest.height))
     devices = _devices(gpu_ops, trace.gaps)
+    late = gaps.filter(pl.col("cause").is_in(LATE))
+    activity = activity_in(late, trace.facts)
+    of_gaps = activity.join(shown.select("gap"), on="gap", how="semi")
+    activities = {gap: rows for (gap,), rows in of_gaps.partition_by("gap", as_dict=True).items()}
     return {
-        "schema_version": SCHEMA_VERSION,
-        "trace": trace.name,
-        "coverage": coverage(trace),
-        "quality": quality(trace),
+        **opening(trace, SCHEMA_VERSION),
         "where": where and where.as_json(),
         "devices": devices,
         "timeline": _timeline(gpu_ops),
@@ -70,8 +74,11 @@ def describe_gaps(
         "gaps": gaps.height,
         "gap_time_us": microseconds(gaps["dur_ns"].sum()),
         "causes": _causes(gaps),
-        "host_activity": _host_activity(gaps),
-        "longest": [_gap(row) for row in shown.iter_rows(named=True)],
+        "host_activity": _host_activity(late) | _most_time(activity),
+        "longest": [
+            _gap(row) | _most_time(activities.get(row["gap"]))
+            for row in shown.iter_rows(named=True)
+        ],
     }
 
 
@@ -147,11 +154,30 @@ def _causes(gaps: pl.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def _host_activity(gaps: pl.DataFrame) -> dict[str, Any]:
+def _host_activity(late: pl.DataFrame) -> dict[str, Any]:
     """Sum what the launching threads did in the gaps that they caused."""
-    late = gaps.filter(pl.col("cause").is_in(LATE))
     times = {f"{name}_us": _known_sum(late[f"{name}_ns"]) for name in _HOST_TIMES}
     return {"gap_time_us": microseconds(late["dur_ns"].sum()), **times}
+
+
+def _most_time(activity: pl.DataFrame | None) -> dict[str, list[dict[str, Any]] | None]:
+    """Return as ``calls``, and outside them as ``ops``, what took most of the time.
+
+    Both are null of a gap in which the next work was queued, and of one of unknown cause.
+    """
+    if activity is None:
+        return {"calls": None, "ops": None}
+    by_name = activity.group_by("is_call", "name", maintain_order=True).agg(
+        pl.col("length_ns").sum()
+    )
+    ranked = by_name.sort("length_ns", descending=True, maintain_order=True)
+    return {
+        key: [
+            {"name": row["name"], "time_us": microseconds(row["length_ns"])}
+            for row in ranked.filter(is_call=is_call).head(NAMED).iter_rows(named=True)
+        ]
+        for key, is_call in (("calls", True), ("ops", False))
+    }
 
 
 def _known_sum(times: pl.Series) -> float | None:

@@ -17,6 +17,9 @@ from analyze.words import UNKNOWN, counted, duration, printable, share
 _BLOCKS = "·▁▂▃▄▅▆▇█"
 """Idle throughout, eighths, busy throughout."""
 
+_MUCH = 0.05
+"""Share of a time from which on a call or op is named beside the one with the most."""
+
 CAUSES = {
     "host": "launched too late",
     "sync": "launched after a wait",
@@ -119,31 +122,39 @@ def _totals(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         part = share(between / data["gap_time_us"])
         yield "forwards", f"{part} of it lies between forwards, the rest inside one"
     activity = data["host_activity"]
-    spent = _spent(activity, activity["gap_time_us"], None)
+    spent = _spent(activity, activity["gap_time_us"])
     if spent:
         yield "CPU", f"while it was late, the launching threads were {spent}"
 
 
-def _spent(times: Mapping[str, Any], total: float, api: str | None) -> str:
-    """Word what a thread did in a time; empty where nothing is known.
+def _spent(activity: Mapping[str, Any], total: float) -> str:
+    """Word what threads did in a time; empty where nothing is known.
 
     Args:
-        times: by the names of the columns, among others.
+        activity: the times by the names of the columns, ``calls`` and ``ops``, among others.
         total: the time they are shares of.
-        api: the call that it spent most time in, if it is one thread.
     """
     words = {
-        "in_api": "in API calls" + ("" if api is None else f" ({printable(api)})"),
-        "in_ops": "in ops",
+        "in_api": f"in API calls{_names(activity['calls'], total)}",
+        "in_ops": f"in ops{_names(activity['ops'], total)}",
         "outside_ops": "outside ops (Python, or idle)",
     }
-    known = {name: time for name in words if (time := times[f"{name}_us"])}
+    known = {name: time for name in words if (time := activity[f"{name}_us"])}
     rows = sorted(known.items(), key=lambda item: -item[1])
     parts = [f"{share(time / total)} {words[name]}" for name, time in rows]
     rest = round(total - sum(known.values()), 3)
     if parts and rest > 0:
         parts.append(f"{share(rest / total)} unknown")
     return ", ".join(parts)
+
+
+def _names(most: list[dict[str, Any]], total: float) -> str:
+    """Name what had the most of a time and what else had much of it, with shares if several had."""
+    if len(most) == 1:
+        return f" ({printable(most[0]['name'])})"
+    much = [row for row in most if row["time_us"] >= _MUCH * total] or most[:1]
+    shares = [f"{share(row['time_us'] / total)} {printable(row['name'])}" for row in much]
+    return f" ({', '.join(shares)})" if shares else ""
 
 
 def _print_longest(console: Console, data: Mapping[str, Any]) -> None:
@@ -186,7 +197,7 @@ def _gap_lines(gap: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _host_lines(gap: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    spent = _spent(gap, gap["dur_us"], gap["api"])
+    spent = _spent(gap, gap["dur_us"])
     if spent:
         yield "CPU", spent
     if gap["op_chain"] is not None:

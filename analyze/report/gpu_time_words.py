@@ -3,6 +3,7 @@
 from typing import Any
 
 from analyze.engine.result import TraceReport
+from analyze.report.coverage_text import MUCH_LEAD
 from analyze.words import UNKNOWN, printable, share
 
 MUCH_IDLE = 0.25
@@ -63,7 +64,9 @@ def what_dominates(report: TraceReport) -> str | None:
         return None
     families = ", ".join(map(_family, _most(known["families"])))
     busy = share(1 - known["idle_share"])
-    return f"The GPU is busy {busy} of the time; of its work {families}"
+    lead = known.get("lead")
+    since = " from its first work on" if lead and lead["share"] >= MUCH_LEAD else ""
+    return f"The GPU is busy {busy} of the time{since}; of its work {families}"
 
 
 def _most(families: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -4,12 +4,14 @@ No scripts, no styles or files from elsewhere, and no colour of its own for text
 that it reads in light and dark notebooks alike. Names come from the trace: each is escaped.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from html import escape
 
 from analyze.engine.result import Finding, Level, TraceReport
-from analyze.report.coverage_text import Data, coverage_lines
+from analyze.report.coverage_text import Data, coverage_in_short, coverage_lines
+from analyze.report.next_command import next_command
 from analyze.report.text import closing_line, sentences, unanswered
+from analyze.report.verdict import verdict
 from analyze.words import counted, printable, visible
 
 MAX_FINDINGS = 50
@@ -19,24 +21,43 @@ _SHOWN = ("expected", "observed", "of", "benign", "do", "saves")
 """Labels of what stands open; how sure it is and what it rests on is one click away."""
 
 _MARKS: dict[Level, str] = {"error": "\u2717", "warning": "!", "info": "i"}
-_ACCENTS: dict[Level, str] = {"error": "#d1442f", "warning": "#c98a00", "info": "#3b8ea5"}
-"""Readable on white and on black; the word beside it says the same."""
+_ACCENTS: dict[Level, str] = {"error": "#d1442f", "warning": "#b47a00", "info": "#3b8ea5"}
+"""Seen on white and on black (contrast of 3 and more); the word beside it says the same."""
 
-_CELL = "text-align:left;vertical-align:top;padding:0 0.75em 0 0;overflow-wrap:anywhere"
+_CELL = "text-align:left;vertical-align:top;padding:0 0.75em 0 0"
+_LABEL = f"{_CELL};white-space:nowrap"
+_SENTENCE = f"{_CELL};white-space:normal;overflow-wrap:anywhere"
+"""A notebook breaks words in cells, or keeps lines whole, as its own style has it."""
+
 _FINDING = "margin:0.6em 0;padding-left:0.6em;border-left:3px solid"
 
 
 def report_html(report: TraceReport) -> str:
-    """Return a report as HTML: findings, then coverage and what could not be said, folded away."""
+    """Return a report as HTML: the verdict, findings, the next command; the rest folded away."""
     top_level = [finding for finding in report.findings if finding.explained_by is None]
-    parts = [_finding(finding) for finding in top_level[:MAX_FINDINGS]]
+    parts = [_pairs(_in_short(report))]
+    parts += [_finding(finding) for finding in top_level[:MAX_FINDINGS]]
     if len(top_level) > MAX_FINDINGS:
         parts.append(f"<p>and {counted(len(top_level) - MAX_FINDINGS, 'more finding')}</p>")
+    parts.append(_next(report))
     parts.append(_folded("coverage", _pairs(coverage_lines(report.coverage, report.quality))))
     left = list(unanswered(report))
     if left:
         parts.append(_folded("not answered", _pairs(left)))
     return _titled(report.trace, closing_line(report), parts)
+
+
+def _in_short(report: TraceReport) -> Iterator[tuple[str, str]]:
+    yield from coverage_in_short(report.coverage, report.quality)
+    yield "verdict", printable(verdict(report))
+
+
+def _next(report: TraceReport) -> str:
+    step = next_command(report)
+    if step is None:
+        return ""
+    command, shows = step
+    return f"<p>Next: <code>{_text(command)}</code> shows {_text(shows)}.</p>"
 
 
 def trace_html(name: str, coverage: Data, quality: Data, tables: Iterable[str]) -> str:
@@ -54,7 +75,7 @@ def _finding(finding: Finding) -> str:
     accent = _ACCENTS[finding.severity]
     state = finding.severity if finding.state == "mismatch" else finding.state
     heading = (
-        f'<span style="color:{accent}">{_MARKS[finding.severity]} {_text(state)}</span>'
+        f'<span style="color:{accent}">{_MARKS[finding.severity]}</span> {_text(state)}'
         f" <strong>{_text(finding.code)} {_text(finding.name)}</strong> {_text(finding.title)}"
     )
     said = list(sentences(finding, verbose=False))
@@ -70,8 +91,8 @@ def _folded(title: str, body: str) -> str:
 
 def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
     rows = (
-        f'<tr style="background:none"><td style="{_CELL}">{_text(label)}</td>'
-        f'<td style="{_CELL}">{_text(sentence)}</td></tr>'
+        f'<tr style="background:none"><td style="{_LABEL}">{_text(label)}</td>'
+        f'<td style="{_SENTENCE}">{_text(sentence)}</td></tr>'
         for label, sentence in pairs
     )
     return f'<table style="border:none;margin:0">{"".join(rows)}</table>'

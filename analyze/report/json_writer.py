@@ -9,10 +9,14 @@ import orjson
 
 from analyze.engine.result import TraceReport
 from analyze.report.formats import Rendering
-from analyze.words import visible
+from analyze.words import UNPRINTABLE, visible
 
 _INT64 = 1 << 63
 _SURROGATES = re.compile(r"[\ud800-\udfff]+")
+_ACTIVE = re.compile(rf"(?!\n){UNPRINTABLE.pattern}|(?<=#)#(?=\[)")
+_OLD_COMMAND = "##["
+_DELETE = "\x7f"
+"""The one character of ASCII that a terminal obeys and JSON does not escape."""
 
 
 def write_json(reports: Sequence[TraceReport], _: Rendering) -> str:
@@ -32,7 +36,28 @@ def result_data(report: TraceReport) -> dict[str, Any]:
 def to_json(results: Sequence[dict[str, Any]]) -> str:
     """Return the results as indented JSON text that ends with a newline."""
     data = results[0] if len(results) == 1 else list(results)
-    return json_bytes(data, orjson.OPT_INDENT_2).decode() + "\n"
+    return inert_json(json_bytes(data, orjson.OPT_INDENT_2).decode()) + "\n"
+
+
+def inert_json(text: str) -> str:
+    """Return JSON text, of the same value, that acts on no terminal and on no CI runner.
+
+    What a terminal obeys or a reader does not see is written as an escape, so is the older form of
+    a CI command (``##[``), and the line separators of Unicode are: however a reader splits the
+    text, its lines stay what they are.
+
+    Args:
+        text: JSON whose only control characters outside of texts are ends of lines.
+    """
+    if text.isascii() and _DELETE not in text and _OLD_COMMAND not in text:
+        return text
+    return _ACTIVE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """Return the escapes of a character: one beyond 16 bits has two (RFC 8259, section 7)."""
+    units = found.group().encode("utf-16-be")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
 def json_bytes(data: Any, option: int = 0) -> bytes:

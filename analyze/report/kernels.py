@@ -8,9 +8,9 @@ import orjson
 import polars as pl
 
 from analyze.report.condition import Condition
+from analyze.report.opening import opening
 from analyze.report.summary import known_sum, microseconds, summed_us
 from analyze.tables.build import Trace
-from analyze.tables.coverage import coverage, quality
 from analyze.tables.intervals import covered_ns
 from analyze.tables.units import WHOLE_TRACE
 
@@ -51,10 +51,7 @@ def kernels_report(trace: Trace, where: Condition | None = None, sort: str = "to
     busy_ns = _busy_ns(trace)
     rows = _by_name(kept_kernels, busy_ns, _forwards(trace))
     return {
-        "schema_version": SCHEMA_VERSION,
-        "trace": trace.name,
-        "coverage": coverage(trace),
-        "quality": quality(trace),
+        **opening(trace, SCHEMA_VERSION),
         "where": where and where.as_json(),
         "gpu_busy_us": microseconds(busy_ns),
         "gpu_sum_us": summed_us(trace.facts.gpu_ops["dur_ns"]),

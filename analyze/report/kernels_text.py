@@ -68,7 +68,10 @@ def _selection(report: Data) -> str:
 def _print_names(console: Console, report: Data, shown: list[Data], *, full_names: bool) -> None:
     names = report["selected_names"]
     console.print(Text(f"\n{_title(report, len(shown))}", style="bold"))
-    console.print(Text("share is of GPU busy time; launch is the commonest configuration", "dim"))
+    meaning = (
+        "share is of GPU busy time; launch, occupancy and waves: of the commonest configuration"
+    )
+    console.print(Text(meaning, "dim"))
     console.print(Text(_aligned(_COLUMNS), style="dim"))
     alike = Counter(row["short_name"] for row in report["names"])
     for row in shown:

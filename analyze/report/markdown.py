@@ -5,7 +5,6 @@ Texts of a trace or a rule stand in code spans or are escaped, see
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from html import escape
 
 from analyze.engine.result import Finding, TraceReport, uncaptured, unread
 from analyze.report.baseline_words import baseline_lines
@@ -23,9 +22,9 @@ from analyze.report.finding_words import (
     unanswered,
 )
 from analyze.report.formats import Rendering
-from analyze.report.markdown_words import code, plain
+from analyze.report.markdown_words import code, in_html, plain
 from analyze.report.verdict import Group, groups, order_of, verdict
-from analyze.words import counted, printable
+from analyze.words import counted
 
 MOST_BYTES = 1_000_000
 """Bytes of the whole; the summary of a step of GitHub Actions takes 1 MiB (1,048,576)."""
@@ -137,7 +136,7 @@ def _details(title: str, pairs: Iterable[Pair]) -> str:
     The title is inside HTML, where Markdown has no effect and its escapes would show.
     """
     lines = "\n".join(f"- {_bold(label)}{plain(sentence)}" for label, sentence in pairs)
-    return f"<details><summary>{escape(printable(title))}</summary>\n\n{lines}\n\n</details>"
+    return f"<details><summary>{in_html(title)}</summary>\n\n{lines}\n\n</details>"
 
 
 def _bold(label: str) -> str:

@@ -6,6 +6,7 @@ between, keeps them from that.
 """
 
 import re
+from html import escape
 
 from analyze.words import printable, visible
 
@@ -13,6 +14,7 @@ _PIPE = "&#124;"
 _NO_WIDTH = "&#8203;"
 """Zero width space, which shows nothing and ends a name, a number and an address."""
 
+_IN_CI_COMMAND = re.compile(r"(?<=#)(?=#\[)")
 _BACKTICKS = re.compile("`+")
 _MARKUP = str.maketrans(
     {char: f"\\{char}" for char in "\\`*_[]~#$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
@@ -31,9 +33,11 @@ def code(text: str) -> str:
     """Return a code span that shows a name as :func:`analyze.words.printable` words it.
 
     It is as good in the cell of a table as elsewhere: a pipe, which would end a cell even in a code
-    span, stands between two spans. An empty text gives an empty text.
+    span, stands between two spans. So do the parts of what a CI runner takes for a command, should
+    the Markdown be in its log. An empty text gives an empty text.
     """
-    return _PIPE.join(map(_span, printable(text).split("|")))
+    parts = printable(text).split("|")
+    return _PIPE.join(_NO_WIDTH.join(map(_span, _IN_CI_COMMAND.split(part))) for part in parts)
 
 
 def plain(text: str) -> str:
@@ -44,6 +48,11 @@ def plain(text: str) -> str:
     shown = _HAS_EFFECT.sub(lambda found: found.group() + "\u200b", visible(text))
     escaped = shown.translate(_MARKUP).replace("|", _PIPE).replace("\u200b", _NO_WIDTH)
     return _OPENS_BLOCK.sub(_escaped_opening, escaped)
+
+
+def in_html(text: str) -> str:
+    """Return a name as :func:`analyze.words.printable` words it, for inside an HTML element."""
+    return escape(printable(text)).replace("##[", "#&#35;[")
 
 
 def _span(text: str) -> str:

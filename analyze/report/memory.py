@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from analyze.report.opening import opening
 from analyze.report.score_matrices import score_matrices
 from analyze.report.summary import microseconds
 from analyze.tables.build import Trace
-from analyze.tables.coverage import coverage, quality
 
 SCHEMA_VERSION = 1
 
@@ -39,10 +39,7 @@ def describe_memory(trace: Trace) -> dict[str, Any]:
     """
     events = trace.memory.with_row_index("row")
     return {
-        "schema_version": SCHEMA_VERSION,
-        "trace": trace.name,
-        "coverage": coverage(trace),
-        "quality": quality(trace),
+        **opening(trace, SCHEMA_VERSION),
         "events": events.height,
         "allocations": _count(events, "allocate"),
         "frees": _count(events, "free"),

@@ -22,8 +22,8 @@ _WHAT_DOMINATES = ("kernels", "what the GPU's time goes to")
 _NEEDS_A_FILE = "<stdin>"
 
 
-def next_command(report: TraceReport) -> str | None:
-    """Return the command to run next and what it shows.
+def next_command(report: TraceReport) -> tuple[str, str] | None:
+    """Return the command to run next, and what it shows.
 
     None where nothing was found and no GPU work recorded, and for a trace that came through a pipe.
     """
@@ -31,7 +31,7 @@ def next_command(report: TraceReport) -> str | None:
     if chosen is None or report.trace == _NEEDS_A_FILE:
         return None
     command, shows = chosen
-    return f"analyze {command} {shlex.quote(report.trace)}: {shows}"
+    return f"analyze {command} {shlex.quote(report.trace)}", shows
 
 
 def _command(report: TraceReport) -> tuple[str, str] | None:

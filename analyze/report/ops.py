@@ -15,11 +15,11 @@ import polars as pl
 
 from analyze.errors import AnalyzeError, NothingToCheckError
 from analyze.report.condition import Condition
+from analyze.report.opening import opening
 from analyze.report.ops_rows import OP, host_rows
-from analyze.report.summary import known_sum, microseconds
+from analyze.report.summary import known_sum, microseconds, summed_us
 from analyze.tables.build import Trace
 from analyze.tables.catalogue import Need
-from analyze.tables.coverage import coverage, quality
 from analyze.words import closest, duration, printable
 
 SCHEMA_VERSION = 1
@@ -135,10 +135,7 @@ def average_ops(trace: Trace, query: Query = _BY_NAME) -> dict[str, Any]:
     groups = _sorted(_grouped(rows, query.group_by, total_cpu, total_device), column)
     shown = min(query.limit or groups.height, groups.height)
     return {
-        "schema_version": SCHEMA_VERSION,
-        "trace": trace.name,
-        "coverage": coverage(trace),
-        "quality": quality(trace),
+        **opening(trace, SCHEMA_VERSION),
         "group_by": list(query.group_by),
         "sort": column,
         "step": query.step,
@@ -186,9 +183,9 @@ def _amounts(outside: pl.DataFrame) -> dict[str, Any]:
     unlinked = outside.filter(~pl.col("linked"))
     return {
         "gpu_ops": outside.height,
-        "device_us": microseconds(outside["dur_ns"].sum()),
+        "device_us": summed_us(outside["dur_ns"]),
         "unlinked_gpu_ops": unlinked.height,
-        "unlinked_device_us": microseconds(unlinked["dur_ns"].sum()),
+        "unlinked_device_us": summed_us(unlinked["dur_ns"]),
     }
 
 

@@ -67,7 +67,10 @@ def _annotations(trace: Trace, inside: pl.DataFrame) -> pl.DataFrame:
     nodes = facts.host.nodes.with_row_index("node")
     annotations = nodes.filter(~pl.col("is_op") & ~pl.col("absorbed"))
     unowned = facts.gpu_ops.filter(pl.col("op_row").is_null() & pl.col("region_row").is_not_null())
-    own = unowned.group_by(node="region_row").agg(self_device_ns=pl.col("dur_ns").sum())
+    known = pl.col("dur_ns").null_count() == 0
+    own = unowned.group_by(node="region_row").agg(
+        self_device_ns=pl.when(known).then(pl.col("dur_ns").sum()), launches=pl.lit(value=True)
+    )
     launched = trace.regions.select("node", device_ns="gpu_sum_ns")
     for part in (inside, launched, own):
         annotations = annotations.join(part, on="node", how="left", maintain_order="left")
@@ -77,7 +80,7 @@ def _annotations(trace: Trace, inside: pl.DataFrame) -> pl.DataFrame:
         cpu_ns="dur_ns",
         self_cpu_ns=_without_rows_inside(),
         device_ns="device_ns",
-        self_device_ns=pl.col("self_device_ns").fill_null(0),
+        self_device_ns=pl.when("launches").then("self_device_ns").otherwise(0),
     )
 
 

@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
-from pydantic import BaseModel
-
 from analyze.engine import meanings
 from analyze.engine.functions import AGGREGATES, SCALARS, UNITS, Function
+from analyze.engine.keys import Keys
 from analyze.engine.matchers import OPERATORS, WORDS
 from analyze.engine.model import PackModel, RuleModel
 from analyze.engine.per import Per, UnitWord, can_be_judged
@@ -57,7 +56,7 @@ def reference_page() -> str:
     return "\n".join(sections)
 
 
-def _models(title: str, model: type[BaseModel]) -> list[str]:
+def _models(title: str, model: type[Keys]) -> list[str]:
     schema = model_schema(model)
     parts = [f"## {title}\n\n{_keys(schema)}"]
     for name, part in schema["definitions"].items():

@@ -12,13 +12,14 @@ import polars as pl
 
 from analyze.errors import NothingToCheckError
 from analyze.report.condition import Condition
+from analyze.report.opening import opening
 from analyze.report.ops_rows import as_one_step
 from analyze.report.regions_why import why
 from analyze.report.summary import microseconds
 from analyze.tables.build import Trace
-from analyze.tables.coverage import coverage, quality
+from analyze.tables.gpu_runs import amounts_of_runs, runs_of_work
 from analyze.tables.intervals import covered_before
-from analyze.tables.regions import gpu_amounts, no_work_is_zero, rows_inside, work_of_regions
+from analyze.tables.regions import no_work_is_zero, rows_inside, work_of_regions
 from analyze.words import counted
 
 SCHEMA_VERSION = 1
@@ -64,10 +65,7 @@ def report_regions(
     names = _by_name(trace, regions)
     names = names if each else sorted(names, key=_most_gpu_time_first)
     return {
-        "schema_version": SCHEMA_VERSION,
-        "trace": trace.name,
-        "coverage": coverage(trace),
-        "quality": quality(trace),
+        **opening(trace, SCHEMA_VERSION),
         "where": where and where.as_json(),
         "annotations": regions.height,
         "synchronisation": _synchronisation(trace, regions),
@@ -122,63 +120,64 @@ def _work_by_name(trace: Trace, regions: pl.DataFrame) -> pl.DataFrame:
     around = outermost(regions).select(
         "node", "last", "name", key="name", region_start_ns="start_ns", region_end_ns="end_ns"
     )
-    work = work_of_regions(trace.facts.host, trace.facts.gpu_ops).with_columns(
-        end_ns=pl.col("start_ns") + pl.col("dur_ns")
-    )
-    return pl.concat([_amounts_of_names(batch) for batch in rows_inside(around, work)])
+    marks = pl.concat([regions["start_ns"], regions["end_ns"]])
+    runs = runs_of_work(work_of_regions(trace.facts.host, trace.facts.gpu_ops), marks)
+    return pl.concat([_amounts_of_names(batch) for batch in rows_inside(around, runs)])
 
 
-def _amounts_of_names(work: pl.DataFrame) -> pl.DataFrame:
+def _amounts_of_names(runs: pl.DataFrame) -> pl.DataFrame:
     """Return one row a name from all the work of some names."""
-    names = work.select("name").unique(maintain_order=True)
+    names = runs.select("name").unique(maintain_order=True)
     for part in (
-        _amounts(work.filter(~pl.col("elsewhere")), ""),
-        _amounts(work.filter("elsewhere"), "backward_"),
-        _amounts(work, "all_"),
-        _after_the_end(work),
-        _own_meanwhile(work),
+        _amounts(runs.filter(~pl.col("elsewhere")), ""),
+        _amounts(runs.filter("elsewhere"), "backward_"),
+        _amounts(runs, "all_"),
+        _after_the_end(runs),
+        _own_meanwhile(runs),
     ):
         names = names.join(part, on="name", how="left", maintain_order="left")
     return names
 
 
-def _amounts(work: pl.DataFrame, prefix: str) -> pl.DataFrame:
+def _amounts(runs: pl.DataFrame, prefix: str) -> pl.DataFrame:
     """Return the amounts per name; work inside two annotations of one name counts once."""
-    distinct = work.unique(["name", "gpu_row"], maintain_order=True)
-    return gpu_amounts(distinct, ["name"]).select(
+    distinct = runs.unique(["name", "run"], maintain_order=True)
+    return amounts_of_runs(distinct, "name").select(
         "name", *(pl.col(amount).alias(f"{prefix}{amount}") for amount in _AMOUNTS)
     )
 
 
-def _after_the_end(work: pl.DataFrame) -> pl.DataFrame:
+def _after_the_end(runs: pl.DataFrame) -> pl.DataFrame:
     """Return, per name, the work that was still running when its annotation had ended.
 
-    Of several annotations of one name around the launch, the last to end counts.
+    Of several annotations of one name around the launch, the last to end counts. No run of several
+    is across the end of an annotation.
     """
-    last = pl.col("region_end_ns").max().over("name", "gpu_row")
-    distinct = work.with_columns(region_end_ns=last).unique(["name", "gpu_row"])
+    last = pl.col("region_end_ns").max().over("name", "run")
+    distinct = runs.with_columns(region_end_ns=last).unique(["name", "run"])
     late = distinct.filter(pl.col("end_ns") > pl.col("region_end_ns"))
-    begins = pl.max_horizontal("start_ns", "region_end_ns")
+    in_time = (pl.col("region_end_ns") - pl.col("start_ns")).clip(0)
     return (
         late.with_columns(
-            late_ns=pl.col("end_ns") - begins,
+            late_ns=pl.col("sum_ns") - in_time,
             outlasts_ns=pl.col("end_ns") - pl.col("region_end_ns"),
         )
         .group_by("name")
         .agg(
-            ended_later=pl.len().cast(pl.Int64),
+            ended_later=pl.col("gpu_ops").sum(),
             late_ns=pl.col("late_ns").sum(),
             outlasts_ns=pl.col("outlasts_ns").max(),
         )
     )
 
 
-def _own_meanwhile(work: pl.DataFrame) -> pl.DataFrame:
+def _own_meanwhile(runs: pl.DataFrame) -> pl.DataFrame:
     """Return, per name, how much of its own work started while its annotation was open."""
-    started = work.filter(
+    started = runs.filter(
         pl.col("start_ns").is_between("region_start_ns", "region_end_ns", closed="left")
     )
-    return started.group_by("name").agg(own=pl.col("gpu_row").n_unique().cast(pl.Int64))
+    distinct = started.unique(["name", "run"])
+    return distinct.group_by("name").agg(own=pl.col("gpu_ops").sum())
 
 
 def _started_meanwhile(trace: Trace, regions: pl.DataFrame) -> pl.DataFrame:
@@ -215,23 +214,29 @@ def _syncs(trace: Trace, regions: pl.DataFrame) -> pl.DataFrame:
     """Return the synchronising calls per name; one in two annotations of a name counts once."""
     syncs = trace.facts.api_calls.filter(pl.col("is_sync") & ~pl.col("profiler_own"))
     counts = [
-        calls.group_by("name").agg(syncs=pl.len().cast(pl.Int64))
+        calls.group_by("name").agg(syncs=pl.col("count").sum())
         for calls in _calls_inside(regions, syncs)
     ]
     return pl.concat(counts)
 
 
 def _calls_inside(regions: pl.DataFrame, calls: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the calls of some names at a time, once for each name of the annotations around."""
+    """Yield the calls of some names at a time, for each name of the annotations around.
+
+    The calls of one name in one innermost annotation are one row: ``call``, ``count``, ``time_ns``.
+    """
+    together = calls.group_by("region_row", call="name", maintain_order=True).agg(
+        count=pl.len().cast(pl.Int64), time_ns=pl.col("dur_ns").sum()
+    )
     around = outermost(regions).select("node", "last", "name", key="name")
-    return rows_inside(around, calls.select("region_row", "dur_ns", call="name"))
+    return rows_inside(around, together)
 
 
 def _waits(trace: Trace, regions: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
     """Return, per name, the calls in it that made the host wait, the longest wait first."""
     calls = trace.facts.api_calls.filter(pl.col("blocking") & ~pl.col("profiler_own"))
     sums = [
-        inside.group_by("name", "call").agg(count=pl.len(), time_ns=pl.col("dur_ns").sum())
+        inside.group_by("name", "call").agg(pl.col("count", "time_ns").sum())
         for inside in _calls_inside(regions, calls)
     ]
     ranked = pl.concat(sums).sort("time_ns", "call", descending=[True, False])

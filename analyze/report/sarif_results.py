@@ -6,7 +6,7 @@ from typing import Any
 from analyze.engine.result import BaselineState, Finding, Level
 from analyze.report.finding_words import short_sentences
 from analyze.report.sarif_locations import source_location, trace_location
-from analyze.report.sarif_text import bounded, labelled
+from analyze.report.sarif_text import bounded, first_said, labelled
 from analyze.words import printable
 
 Data = dict[str, Any]
@@ -87,7 +87,8 @@ def baseline_state(finding: Finding) -> str:
 
 def _message(finding: Finding) -> Data:
     sentences = [pair for pair in short_sentences(finding) if pair[0] != "observed"]
-    return labelled(printable(finding.message), sentences[:_MOST_SENTENCES])
+    said = first_said(finding.message, finding.title, finding.code)
+    return labelled(printable(said), sentences[:_MOST_SENTENCES])
 
 
 def _locations(finding: Finding, trace: Data, root: Path) -> Data:

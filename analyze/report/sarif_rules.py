@@ -14,12 +14,17 @@ from analyze.engine.result import (
     TraceReport,
 )
 from analyze.report.sarif_results import kind_and_level
-from analyze.report.sarif_text import labelled, message
+from analyze.report.sarif_text import first_said, labelled, message
 from analyze.words import printable
 
 Data = dict[str, Any]
 
-_LEVELS = ("none", "note", "warning", "error")
+_LEVELS = ("note", "warning", "error")
+"""Levels of rules that code scanning knows, the mildest first."""
+
+_LONGEST_NAME = 255
+"""Characters of a rule's name that code scanning takes."""
+
 _PROBLEM_SEVERITIES = {"error": "error", "warning": "warning", "info": "recommendation"}
 """Words of code scanning for findings that are not about security."""
 
@@ -55,10 +60,10 @@ def _unanswered(reports: Sequence[TraceReport]) -> Iterator[tuple[str, str]]:
 
 def _named(code: str, name: str) -> Data:
     """Return a rule of which a result knows no more than its name."""
-    words = message(name.replace("-", " "))
+    words = message(first_said(_in_words(name), code))
     return {
         "id": code,
-        "name": printable(name),
+        "name": printable(name)[:_LONGEST_NAME],
         "shortDescription": words,
         "fullDescription": words,
         "help": words,
@@ -74,16 +79,17 @@ def _described(findings: Sequence[Finding]) -> Data:
     first = findings[0]
     severest = max((finding.severity for finding in findings), key=LEVELS.index)
     surest = max((finding.confidence for finding in findings), key=CONFIDENCES.index)
-    level = max((kind_and_level(finding)[1] for finding in findings), key=_LEVELS.index)
+    levels = {_LEVELS[0], *(kind_and_level(finding)[1] for finding in findings)} - {"none"}
+    title = first_said(first.title, _in_words(first.name), first.code)
     addresses = [text for text in first.references if _ADDRESS.fullmatch(text)]
     return {
         "id": first.code,
-        "name": printable(first.name),
-        "shortDescription": message(first.title),
-        "fullDescription": message(first.guess),
-        "help": _help(first),
+        "name": printable(first.name)[:_LONGEST_NAME],
+        "shortDescription": message(title),
+        "fullDescription": message(first_said(first.guess, title)),
+        "help": _help(first, title),
         **({"helpUri": addresses[0]} if addresses else {}),
-        "defaultConfiguration": {"level": level},
+        "defaultConfiguration": {"level": max(levels, key=_LEVELS.index)},
         "properties": {
             "tags": [printable(first.category)],
             "category": printable(first.category),
@@ -94,11 +100,15 @@ def _described(findings: Sequence[Finding]) -> Data:
     }
 
 
-def _help(finding: Finding) -> Data:
+def _in_words(name: str) -> str:
+    return name.replace("-", " ")
+
+
+def _help(finding: Finding, title: str) -> Data:
     """Return what holds for all findings of a rule; what one of them says is in its message."""
     pairs = [("expected", finding.guess)]
     pairs += [("mind", problem) for problem in finding.known_problems]
     pairs += [("see", reference) for reference in finding.references]
     if not finding.code.startswith(_GUESS):  # the guess itself is all there is to say
         pairs += [("more", f"analyze explain {finding.code}")]
-    return labelled(finding.title, pairs)
+    return labelled(title, pairs)

@@ -32,6 +32,11 @@ def labelled(first: str, pairs: list[tuple[str, str]]) -> Data:
     }
 
 
+def first_said(*texts: str) -> str:
+    """Return the first of the texts that is not blank; code scanning takes no blank ones."""
+    return next(filter(str.strip, texts), "")
+
+
 def bounded(value: Any) -> Any:
     """Return a value of a property bag with its texts made printable and cut."""
     match value:

@@ -9,9 +9,10 @@ from typing import Any, SupportsFloat
 
 import polars as pl
 
+from analyze.report.opening import opening
 from analyze.tables.api import GRAPH_LAUNCH_PATTERN, KERNEL_LAUNCH_PATTERN
 from analyze.tables.build import Trace
-from analyze.tables.coverage import UNIT_COLUMNS, coverage, forward_median, quality
+from analyze.tables.coverage import UNIT_COLUMNS, forward_median
 from analyze.tables.intervals import covered_ns
 
 SCHEMA_VERSION = 1
@@ -28,10 +29,7 @@ def summarise(trace: Trace) -> dict[str, Any]:
     times, and with an op whose only child has its own name as one.
     """
     return {
-        "schema_version": SCHEMA_VERSION,
-        "trace": trace.name,
-        "coverage": coverage(trace),
-        "quality": quality(trace),
+        **opening(trace, SCHEMA_VERSION),
         **_gpu_time(trace),
         **_copies(trace),
         **_kernel_names(trace),

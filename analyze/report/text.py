@@ -5,6 +5,7 @@ shows everything there is.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import islice
 
 from rich.console import Console
@@ -21,6 +22,7 @@ from analyze.report.finding_words import (
     Pair,
     called,
     closing_line,
+    savings_in_short,
     sentences,
     short_sentences,
     state_word,
@@ -31,8 +33,8 @@ from analyze.report.finding_words import (
 from analyze.report.formats import Rendering
 from analyze.report.next_command import next_command
 from analyze.report.summary_text import print_pairs
-from analyze.report.verdict import Group, groups, order_of, verdict
-from analyze.words import counted, inert_to_ci, printable, visible
+from analyze.report.verdict import Group, Order, groups, order_of, verdict
+from analyze.words import counted, printable, visible
 
 __all__ = [
     "closing_line",
@@ -61,10 +63,7 @@ _ONE_LINE = frozenset({"explains", "not applicable", "note"})
 
 def write_text(reports: Sequence[TraceReport], rendering: Rendering) -> str:
     """Return reports of findings as text, traces side by side below them; the format ``text``."""
-    return inert_to_ci(_text(reports, verbose=rendering.verbose, color=rendering.color))
-
-
-def _text(reports: Sequence[TraceReport], *, verbose: bool, color: bool) -> str:
+    verbose, color = rendering.verbose, rendering.color
     if verbose or len(reports) <= MOST_REPORTS:
         texts = [render_report(report, verbose=verbose, color=color) for report in reports]
         return "\n".join(texts) + render_captures(reports, color=color)
@@ -82,23 +81,32 @@ def render_report(report: TraceReport, *, verbose: bool = False, color: bool = F
         color: use terminal colours; the text says the same without them.
     """
     if verbose:
-        return _render(report, _print_everything, color=color)
-    text = ""
-    for in_full in range(MOST_IN_FULL, 0, -1):
-        text = _render(report, _shortly(in_full), color=color)
-        if text.count("\n") <= SCREEN_LINES:
-            break
-    return text
+        return _laid_out(partial(_print_everything, report=report), color=color)
+    return _on_a_screen(report, color=color)
 
 
-def _render(
-    report: TraceReport, show: Callable[[Console, TraceReport], None], *, color: bool
-) -> str:
+def _laid_out(show: Callable[[Console], None], *, color: bool) -> str:
     console = buffer_console(color=color)
-    _print_title(console, report)
-    show(console, report)
-    console.print(Text("\n" + closing_line(report), style="bold"))
+    show(console)
     return rendered(console)
+
+
+def _on_a_screen(report: TraceReport, *, color: bool) -> str:
+    """Return the report with as many of the first findings in full as a screen has room for."""
+    order = order_of(report)
+    leading = order.problems or order.benign
+    top = _laid_out(partial(_print_top, report=report), color=color)
+    in_full = [
+        _laid_out(partial(_print_in_full, finding=finding), color=color)
+        for finding in leading[:MOST_IN_FULL]
+    ]
+    end = _laid_out(partial(_print_end, report=report), color=color)
+    while True:
+        others = partial(_print_rest, order=order, leading=leading[len(in_full) :])
+        text = "".join((top, *in_full, _laid_out(others, color=color), end))
+        if text.count("\n") <= SCREEN_LINES or len(in_full) < 2:
+            return text
+        in_full.pop()
 
 
 def _print_title(console: Console, report: TraceReport) -> None:
@@ -106,6 +114,7 @@ def _print_title(console: Console, report: TraceReport) -> None:
 
 
 def _print_everything(console: Console, report: TraceReport) -> None:
+    _print_title(console, report)
     lines = coverage_lines(report.coverage, report.quality)
     print_pairs(console, [*lines, ("verdict", printable(verdict(report)))])
     for finding in shown_findings(report, verbose=True):
@@ -117,7 +126,8 @@ def _print_everything(console: Console, report: TraceReport) -> None:
         print_pairs(console, unsaid)
     if report.passed:
         passed = ", ".join(map(_passed, report.passed))
-        console.print(Text(f"\nAs guessed: {passed}"))
+        console.print(Text(f"\nRules that hold: {passed}"))
+    _print_closing_line(console, report)
 
 
 def _passed(rule: Checked) -> str:
@@ -145,25 +155,24 @@ def _rule(finding: Finding, count: int = 1) -> Text:
     return text.append(f" x{count:,}", style="not bold") if count > 1 else text
 
 
-def _shortly(in_full: int) -> Callable[[Console, TraceReport], None]:
-    """Return what prints a report with its first findings in full and the others in a line each."""
+def _print_top(console: Console, report: TraceReport) -> None:
+    _print_title(console, report)
+    lines = coverage_in_short(report.coverage, report.quality)
+    _print_short_pairs(console, [*lines, ("verdict", printable(verdict(report)))])
 
-    def show(console: Console, report: TraceReport) -> None:
-        lines = coverage_in_short(report.coverage, report.quality)
-        _print_short_pairs(console, [*lines, ("verdict", printable(verdict(report)))])
-        order = order_of(report)
-        leading = order.problems or order.benign
-        for finding in leading[:in_full]:
-            console.print()
-            _print_heading(console, finding)
-            _print_short_pairs(console, short_sentences(finding))
-        benign = order.benign if order.problems else ()
-        _print_lines(console, "", leading[in_full:])
-        _print_lines(console, _why_minor(order.bound_by), order.minor)
-        _print_lines(console, "", benign)
-        _print_end(console, report)
 
-    return show
+def _print_in_full(console: Console, finding: Finding) -> None:
+    console.print()
+    _print_heading(console, finding)
+    _print_short_pairs(console, short_sentences(finding))
+
+
+def _print_rest(console: Console, order: Order, leading: Sequence[Finding]) -> None:
+    """Print a line for each of the findings that are not shown in full."""
+    benign = order.benign if order.problems else ()
+    _print_lines(console, "", leading)
+    _print_lines(console, _why_minor(order.bound_by), order.minor)
+    _print_lines(console, "", benign)
 
 
 def _why_minor(bound_by: Finding | None) -> str:
@@ -182,10 +191,13 @@ def _print_lines(console: Console, title: str, findings: Sequence[Finding]) -> N
 
 def _print_groups(console: Console, findings: Sequence[Finding], indent: str = "") -> None:
     in_lines = groups(findings)
-    grid = _grid(3)
-    for group in in_lines[:MOST_IN_A_LINE]:
+    shown = in_lines[:MOST_IN_A_LINE]
+    says_savings = any(savings_in_short(group.first) for group in shown)
+    grid = _grid(4 if says_savings else 3)
+    for group in shown:
         state = Text(indent).append_text(_state(group.first))
-        grid.add_row(state, _rule(group.first, group.count), _line(group))
+        saved = [savings_in_short(group.first)] if says_savings else []
+        grid.add_row(state, _rule(group.first, group.count), *saved, _line(group))
     if in_lines:
         console.print(grid)
     if len(in_lines) > MOST_IN_A_LINE:
@@ -201,11 +213,16 @@ def _print_end(console: Console, report: TraceReport) -> None:
     console.print()
     _print_short_pairs(console, [*baseline_lines(report), *unanswered_in_short(report)])
     everything = "--verbose shows all there is"
-    command = next_command(report)
-    words = f"{visible(command)}; {everything}" if command else everything
+    step = next_command(report)
+    words = f"{visible(': '.join(step))}; {everything}" if step else everything
     # A command that is longer than a line stays in one piece, to be copied.
     line = Text(f"  {'next':<{_LABEL}}  {words}")
     console.print(line, no_wrap=True, overflow="ignore", crop=False)
+    _print_closing_line(console, report)
+
+
+def _print_closing_line(console: Console, report: TraceReport) -> None:
+    console.print(Text("\n" + closing_line(report), style="bold"))
 
 
 def _render_verdict(report: TraceReport, *, color: bool) -> str:

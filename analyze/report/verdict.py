@@ -116,7 +116,7 @@ def _sentences(report: TraceReport, found: Sequence[Finding]) -> Iterator[str]:
     if of_the_gpu is not None:
         yield of_the_gpu
     order = order_of(report)
-    first = order.problems[0]
+    first = (*order.problems, *order.minor, *found)[0]
     if first.is_about_recording:
         yield f"The recording itself comes first: {called(first)}"
     saving = [f for f in (*order.problems, *order.minor) if savings(f) is not None]

@@ -25,6 +25,16 @@ SYNC_NAMES = (
 )
 """Calls that return only when the GPU has caught up."""
 
+DRIVER_ALLOCATIONS = (
+    *("cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaMallocHost", "cudaFreeHost"),
+    *("cudaHostRegister", "cudaHostUnregister"),
+    *("cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemRelease"),
+    *("hipMalloc", "hipExtMallocWithFlags", "hipFree", "hipHostMalloc", "hipHostFree"),
+    *("hipHostRegister", "hipHostUnregister"),
+    *("hipMemCreate", "hipMemMap", "hipMemUnmap", "hipMemRelease"),
+)
+"""Calls that go to the driver for memory; those in stream order are served from a pool."""
+
 _DEVICE_SYNC = ("cudaDeviceSynchronize", "hipDeviceSynchronize")
 _STREAM_SUFFIX = r"_pt[sd][sz]$"
 

@@ -89,21 +89,21 @@ def add_obstacles(
 
     Args:
         calls: the result of :func:`add_work`, with ``backend``, ``input_shapes`` and ``gpu_ops``.
-        attention_inputs: ``name``, ``lane``, ``start_ns`` and ``concrete_inputs``.
+        attention_inputs: ``name``, ``lane``, ``start_ns``, ``concrete_inputs``, ``input_strides``.
         header: device properties of the trace.
         has_gpu: GPU work was recorded in the trace.
     """
     keys = ["name", "lane", "start_ns"]
-    scalars = attention_inputs.unique(keys, keep="first")
-    joined = calls.join(scalars, on=keys, how="left", maintain_order="left")
+    inputs = attention_inputs.unique(keys, keep="first")
+    joined = calls.join(inputs, on=keys, how="left", maintain_order="left")
     ran_there = (pl.col("gpu_ops") > 0) if has_gpu else pl.lit(value=True)
     asked = (pl.col("name") == CHECKED_OP) & pl.col("backend").is_in(_EXPLAINED_BACKENDS)
-    columns = ("input_shapes", "told_dtype", "concrete_inputs", "device")
+    columns = ("input_shapes", "told_dtype", "concrete_inputs", "input_strides", "device")
     joined = joined.with_columns(told_dtype=pl.coalesce("dtype", "kernel_precision"))
     kinds = joined.filter(asked & ran_there).select(columns).unique()
     words = [
-        _words(asked_for(*inputs), header.device(device), has_gpu=has_gpu)
-        for *inputs, device in kinds.iter_rows()
+        _words(asked_for(*recorded), header.device(device), has_gpu=has_gpu)
+        for *recorded, device in kinds.iter_rows()
     ]
     told = kinds.with_columns(flash_obstacle=pl.Series(words, dtype=pl.String))
     found = joined.join(told, on=columns, how="left", nulls_equal=True, maintain_order="left")

@@ -15,12 +15,13 @@ from analyze.tables.by_hand_calls import build_by_hand, find_by_hand
 from analyze.tables.calls import build_calls, find_calls
 from analyze.tables.clock import Clock, set_clock
 from analyze.tables.facts import build_facts
+from analyze.tables.flash_obstacles import CHECKED_OP
 from analyze.tables.gaps import build_gaps, find_gaps
 from analyze.tables.header import Header, read_header
 from analyze.tables.memory import build_memory
 from analyze.tables.regions import build_regions
 from analyze.tables.trace_row import build_trace_row, busiest_device
-from analyze.tables.unit_rows import UnitWork, unit_rows, work_in
+from analyze.tables.unit_rows import UNIT_OF_ROW, UnitWork, unit_rows, work_in
 from analyze.trace.reader import Progress, TraceEvents, paused_garbage_collector
 
 _RECORDED_PHASES = ("X", "C")
@@ -110,7 +111,9 @@ class Trace:
             case "ops":
                 peak = published_peak(busiest_device(self))
                 floor = attention_floor(self.facts.ops, peak)
-                frame = self.facts.ops.with_columns(attention_floor_ns=floor)
+                frame = self.facts.ops.with_columns(
+                    attention_floor_ns=floor, flash_obstacle=self._obstacles_of_ops()
+                )
             case "regions" | "forwards" | "steps" | "calls" | "gaps" | "memory":
                 frame = getattr(self, name)
             case _:
@@ -161,6 +164,16 @@ class Trace:
         calls = add_work(build_calls(work), work, self.header)
         has_gpu = not facts.gpu_ops.is_empty()
         return add_obstacles(calls, facts.attention_inputs, self.header, has_gpu=has_gpu)
+
+    def _obstacles_of_ops(self) -> pl.Series:
+        """Return of each op in an attention call what kept the call off flash attention."""
+        ops = self.facts.ops
+        if not (ops["name"] == CHECKED_OP).any():
+            return pl.repeat(None, ops.height, dtype=pl.String, eager=True)
+        call = self.work_of_calls.facts.ops.select(index=UNIT_OF_ROW)
+        told = self.calls.select("index", "flash_obstacle")
+        found = call.join(told, on="index", how="left", maintain_order="left")
+        return found["flash_obstacle"]
 
     @cached_property
     def work_of_calls_by_hand(self) -> UnitWork:

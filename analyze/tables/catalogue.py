@@ -282,6 +282,12 @@ OPS = Table(
             " rest; null where no attention begins, or peak, shapes or dtype are not known",
             "us",
         ),
+        Column(
+            "flash_obstacle",
+            _TEXT,
+            "Of an op in an attention call: the call's flash_obstacle (see calls)",
+            needs=Need.SHAPES,
+        ),
         Column("pid", _TEXT, "Process"),
         Column("tid", _TEXT, "Thread"),
         Column("dtype", _TEXT, "dtype of its inputs", needs=Need.SHAPES, values=DTYPES),
@@ -372,9 +378,9 @@ GAPS = Table(
             " the same, and the launching thread was in a blocking call when the gap began or for"
             " most of it; input: the same as either, and loading of data fills most of the gap;"
             " profiler: the same, and the profiler's overhead does; launch: the launching call"
-            " itself fills most of the gap; stream: the next work had been launched before, and"
-            " follows work of another stream; device: it had been launched before, and follows work"
-            " of its own",
+            " itself fills most of the gap, or one before it that returned late; stream: the next"
+            " work had been launched before, and follows work of another stream; device: it had"
+            " been launched before, and follows work of its own",
             needs=Need.LAUNCHES,
             values=("host", "sync", "input", "profiler", "launch", "stream", "device"),
         ),
@@ -394,6 +400,20 @@ GAPS = Table(
             needs=Need.LAUNCHES,
         ),
         Column("in_api_us", _FLOAT, "This thread was in runtime or driver calls", "us"),
+        Column(
+            "memory_calls_us",
+            _FLOAT,
+            "Of that, in calls that take memory from the driver or give it back (cudaMalloc,"
+            " cudaFree, hipMalloc, ...)",
+            "us",
+        ),
+        Column("memory_call", _TEXT, "The one of these that it spent most time in"),
+        Column(
+            "loader",
+            _TEXT,
+            "Annotation or op in it that loads data on this thread, e.g."
+            " enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__; null for none",
+        ),
         Column("in_ops_us", _FLOAT, "It was in ops, outside such calls", "us", Need.OPS),
         Column("outside_ops_us", _FLOAT, "It was in neither: in Python, or idle", "us", Need.OPS),
         Column(
@@ -533,7 +553,7 @@ CALLS = Table(
             _TEXT,
             "Of a call that torch gave to math or efficient: recorded inputs that its flash"
             " attention does not take (dtype, mask, head_size, causal, compute_capability, dropout,"
-            " dimensions, heads, empty), joined by |; null where the trace shows none",
+            " dimensions, heads, empty, layout), joined by |; null where the trace shows none",
             needs=Need.SHAPES,
         ),
         Column("op_chain", _TEXT, "Ops from the root to this one, joined by ' > '"),
@@ -630,6 +650,13 @@ TRACE = Table(
         ),
         Column("gpu_busy_us", _FLOAT, "GPU busy time: union on each device, added up", "us"),
         Column("gpu_span_us", _FLOAT, "First start to last end on each device, added up", "us"),
+        Column(
+            "loading_before_us",
+            _FLOAT,
+            "Loading of data before the first GPU work; null without GPU work, and where it comes"
+            " first",
+            "us",
+        ),
         Column(
             "launch_median_us", _FLOAT, "Median duration of the launch calls", "us", Need.LAUNCHES
         ),

@@ -90,8 +90,9 @@ def trimmed_notes(trace: Trace) -> list[dict[str, Any]]:
 
 def _commonest_annotations(trace: Trace) -> list[str]:
     """Return the names of the annotations that could be a forward, the longest in sum first."""
+    is_annotation = ~pl.col("is_op") & ~pl.col("absorbed")
     names = (
-        trace.regions.filter(~pl.col("name").str.starts_with(STEP_PREFIX))
+        trace.facts.host.nodes.filter(is_annotation & ~pl.col("name").str.starts_with(STEP_PREFIX))
         .group_by("name")
         .agg(pl.col("dur_ns").sum())
         .sort("dur_ns", "name", descending=[True, False])["name"]

@@ -33,7 +33,7 @@ class Facts:
     ops: pl.DataFrame
     api_calls: pl.DataFrame
     attention_inputs: pl.DataFrame
-    """Scalar inputs of attention ops: ``name``, ``lane``, ``start_ns``, ``concrete_inputs``."""
+    """Attention ops: ``name``, ``lane``, ``start_ns``, ``concrete_inputs``, ``input_strides``."""
     host_ops: int
     """CPU ops in the file, with those that torch's tables leave out or merge."""
     step_names: int

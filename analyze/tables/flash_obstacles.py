@@ -3,8 +3,7 @@
 From torch's own checks before it chooses a backend (torch 2.5 to 2.13,
 ``aten/src/ATen/native/transformers/cuda/sdp_utils.cpp`` and ``sdp_utils_cpp.{h,cpp}``). Not all of
 them leave something in a trace: whether a backend was switched off, or a tensor requires grad, is
-not recorded, and strides are not read. So an empty answer does not mean that nothing stood in the
-way.
+not recorded. So an empty answer does not mean that nothing stood in the way.
 """
 
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ OBSTACLES = (
     "dimensions",
     "heads",
     "empty",
+    "layout",
 )
 
 _MASK, _DROPOUT, _CAUSAL, _GQA = 3, 4, 5, 7
@@ -47,6 +47,8 @@ class Asked:
         shapes: of all inputs.
         dtype: of query, key and value.
         dropout, causal, grouped: the scalar inputs ``dropout_p``, ``is_causal``, ``enable_gqa``.
+        last_strides: of query, key and value, between neighbours of the last dimension, in
+            elements.
     """
 
     shapes: list[Any]
@@ -54,15 +56,19 @@ class Asked:
     dropout: float | None
     causal: bool | None
     grouped: bool | None
+    last_strides: tuple[int | None, ...]
 
 
-def asked_for(shapes: str | None, dtype: str | None, scalars: str | None) -> Asked:
+def asked_for(
+    shapes: str | None, dtype: str | None, scalars: str | None, strides: str | None
+) -> Asked:
     """Read what was recorded of a call.
 
     Args:
         shapes: Kineto's ``Input Dims`` as JSON.
         dtype: as in the tables.
         scalars: Kineto's ``Concrete Inputs`` as JSON.
+        strides: Kineto's ``Input Strides`` as JSON (torch 2.4 and newer).
     """
     dims, values = orjson.loads(shapes or "[]"), orjson.loads(scalars or "[]")
     values = values if isinstance(values, list) else []
@@ -73,6 +79,7 @@ def asked_for(shapes: str | None, dtype: str | None, scalars: str | None) -> Ask
         causal=_flag(_at(values, _CAUSAL)),
         # Without that input (before torch 2.5) heads of keys were never shared.
         grouped=_flag(_at(values, _GQA)) if len(values) > _GQA else (False if values else None),
+        last_strides=_last_strides(orjson.loads(strides or "[]")),
     )
 
 
@@ -92,6 +99,8 @@ def obstacles_on_gpu(asked: Asked, device: DeviceLimits | None) -> Iterator[str]
     if vendor == "nvidia" and capability is not None and capability < _FIRST_CAPABILITY:
         yield "compute_capability"
     yield from _obstacles_everywhere(asked)
+    if _is_strided(asked) and _sizes(asked, -1)[:1] != [1]:
+        yield "layout"
 
 
 def obstacles_on_cpu(asked: Asked) -> Iterator[str]:
@@ -101,6 +110,8 @@ def obstacles_on_cpu(asked: Asked) -> Iterator[str]:
     if _differ(asked, -1):
         yield "head_size"
     yield from _obstacles_everywhere(asked)
+    if _is_strided(asked):
+        yield "layout"
 
 
 def _obstacles_everywhere(asked: Asked) -> Iterator[str]:
@@ -111,6 +122,25 @@ def _obstacles_everywhere(asked: Asked) -> Iterator[str]:
         yield "heads"
     if 0 in _sizes(asked, -2)[:2]:
         yield "empty"
+
+
+def _is_strided(asked: Asked) -> bool:
+    """Whether neighbours of the last dimension of query, key or value are known to lie apart.
+
+    With heads of size 1 a GPU's check overlooks that, a CPU's does not
+    (``check_last_dim_stride_equals_1_dense<ignore_singleton_dim>``).
+    """
+    return any(stride not in (None, 1) for stride in asked.last_strides)
+
+
+def _last_strides(strides: object) -> tuple[int | None, ...]:
+    inputs = strides[:3] if isinstance(strides, list) else []
+    return tuple(_last_number(of_input) for of_input in inputs)
+
+
+def _last_number(numbers: object) -> int | None:
+    last = numbers[-1] if isinstance(numbers, list) and numbers else None
+    return last if type(last) is int else None
 
 
 def _given(asked: Asked) -> list[list[int]]:

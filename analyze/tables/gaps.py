@@ -5,13 +5,15 @@ time and gaps add up to the time from its first to its last work, to the nanosec
 
 The causes are those of ``gpu_ops.gap_cause``, divided further: of ``host`` and ``sync``, ``input``
 is what loading of data fills; of ``host`` and ``device``, ``launch`` is what the launching call
-itself fills; of ``host``, what other blocking calls fill is ``sync``; of ``device``, ``stream`` is
-what follows the work of another stream. ``gap_cause`` says ``outside`` where a gap lies between
-forwards; here that is the column ``between_forwards``, and the gap has a cause all the same.
+itself fills, or of ``host`` one before it that returned late; of ``host``, what other blocking
+calls fill is ``sync``; of ``device``, ``stream`` is what follows the work of another stream.
+``gap_cause`` says ``outside`` where a gap lies between forwards; here that is the column
+``between_forwards``, and the gap has a cause all the same.
 """
 
 import polars as pl
 
+from analyze.tables.api import DRIVER_ALLOCATIONS
 from analyze.tables.facts import Facts
 from analyze.tables.idle import MOST, covered_in, why_idle
 from analyze.tables.sources import sources_at
@@ -19,6 +21,7 @@ from analyze.tables.sources import sources_at
 DATA_LOADING = r"(?i)data_?loader"
 """Names of what loads data: torch's ``enumerate(DataLoader)#...``, and annotations like it."""
 
+_TAKES_MEMORY = pl.col("api").is_in(DRIVER_ALLOCATIONS)
 _BUSY_UNTIL = pl.col("end_ns").cum_max().shift(1).over("device_label")
 
 
@@ -96,11 +99,14 @@ def _causes(gaps: pl.DataFrame, facts: Facts, other: pl.DataFrame) -> pl.Series:
     return gaps.with_columns(
         broad=broad,
         loading=covered_in(gaps, loading, ["lane"]),
+        launching=covered_in(gaps, facts.api_calls.filter("is_launch"), ["lane"]),
         waiting=covered_in(gaps, facts.api_calls.filter("blocking"), ["lane"]),
     ).select(
         cause=pl.when(cause.is_in(["host", "sync"]) & (pl.col("loading") > MOST * length))
         .then(pl.lit("input"))
         .when(cause.is_in(["host", "device"]) & (in_call > MOST * length))
+        .then(pl.lit("launch"))
+        .when((cause == "host") & (pl.col("launching") > MOST * length))
         .then(pl.lit("launch"))
         .when((cause == "host") & (pl.col("waiting") > MOST * length))
         .then(pl.lit("sync"))
@@ -116,13 +122,15 @@ def _host_activity(gaps: pl.DataFrame, facts: Facts) -> pl.DataFrame:
     Returns:
         One row a gap whose thread is known: ``gap``; ``in_api_ns``, ``in_ops_ns``,
         ``outside_ops_ns``, which add up to the gap (the last two are null where no ops were
-        recorded); ``op``, ``op_chain``, ``op_ns``; ``api``; ``source``.
+        recorded); ``memory_calls_ns``, a part of ``in_api_ns``, and
+        ``memory_call``; ``loader``; ``op``, ``op_chain``, ``op_ns``; ``api``; ``source``.
     """
     pieces = _pieces(gaps.drop_nulls("lane"), facts)
     in_api, in_op = pl.col("api").is_not_null(), pl.col("op_chain").is_not_null()
     length = pl.col("length_ns")
     totals = pieces.group_by("gap").agg(
         in_api_ns=length.filter(in_api).sum(),
+        memory_calls_ns=length.filter(_TAKES_MEMORY).sum(),
         in_ops_ns=length.filter(in_op & ~in_api).sum(),
         outside_ops_ns=length.filter(~in_op & ~in_api).sum(),
     )
@@ -132,10 +140,57 @@ def _host_activity(gaps: pl.DataFrame, facts: Facts) -> pl.DataFrame:
     chains = _longest(pieces.drop_nulls("op_chain"), "op_chain", "op")
     chains = chains.rename({"length_ns": "op_ns"})
     apis = _longest(pieces.drop_nulls("api"), "api").drop("length_ns")
+    loaders = _loaders(gaps, facts)
+    memory = _longest(pieces.filter(_TAKES_MEMORY), "api").select("gap", memory_call="api")
     sources = _longest(pieces.drop_nulls("source"), "source").drop("length_ns")
-    for part in (chains, apis, sources):
+    for part in (chains, apis, memory, loaders, sources):
         totals = totals.join(part, on="gap", how="left")
     return totals
+
+
+def activity_in(gaps: pl.DataFrame, facts: Facts) -> pl.DataFrame:
+    """Return everything that the threads which launched the next work ran in gaps.
+
+    Args:
+        gaps: rows of :func:`build_gaps`.
+        facts: the linked events of a trace.
+
+    Returns:
+        One row for each call and op of a gap: ``gap``, ``is_call`` (a runtime or driver call, else
+        an op outside such calls), ``name`` (of the call, or of the innermost op), ``length_ns``.
+    """
+    known = gaps.drop_nulls("lane").select(
+        *("gap", "lane", "device_label"),
+        gap_start_ns="start_ns",
+        start_ns=pl.col("start_ns") + pl.col("dur_ns"),
+    )
+    return (
+        _pieces(known, facts)
+        .select(
+            "gap",
+            "length_ns",
+            is_call=pl.col("api").is_not_null(),
+            name=pl.coalesce("api", "op"),
+        )
+        .drop_nulls("name")
+        .group_by("gap", "is_call", "name", maintain_order=True)
+        .agg(pl.col("length_ns").sum())
+    )
+
+
+def _loaders(gaps: pl.DataFrame, facts: Facts) -> pl.DataFrame:
+    """Return ``gap`` and ``loader``: the loading of data that its thread began last before its end.
+
+    Loading that was over before the gap began is none of it.
+    """
+    nodes = facts.host.nodes.filter(pl.col("name").str.contains(DATA_LOADING))
+    end = pl.col("start_ns") + pl.col("dur_ns")
+    loading = nodes.select("lane", "start_ns", loader="name", until_ns=end).sort("start_ns")
+    asked = gaps.select("gap", "lane", "gap_start_ns", "start_ns").drop_nulls("lane")
+    found = asked.sort("start_ns").join_asof(
+        loading, on="start_ns", by="lane", strategy="backward", check_sortedness=False
+    )
+    return found.filter(pl.col("until_ns") > pl.col("gap_start_ns")).select("gap", "loader")
 
 
 def _longest(pieces: pl.DataFrame, key: str, *others: str) -> pl.DataFrame:

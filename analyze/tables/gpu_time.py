@@ -1,8 +1,16 @@
-"""Where the time of the GPUs goes: to which kernel families, and why they had nothing to do."""
+"""Where the time of the GPUs goes: to which kernel families, and why they had nothing to do.
+
+Beside it stands what the busy share hides: the time before the first work, in which nobody knows of
+a GPU that it was idle, and communication, which counts as work while it waits for other ranks.
+"""
 
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+
+from analyze.tables.facts import Facts
+from analyze.tables.intervals import covered_ns
+from analyze.tables.lead import find_lead
 
 if TYPE_CHECKING:
     from analyze.tables.build import Trace
@@ -12,7 +20,7 @@ MOST_FAMILIES = 5
 
 
 def gpu_time(trace: "Trace") -> dict[str, Any] | None:
-    """Return the idle time with its causes and the families with most time.
+    """Return the idle time with its causes, the families with most time, and what they hide.
 
     Idle is the time between a device's first and last work in which it had nothing to do; several
     devices are added up. Families are shares of the durations of all GPU work, summed.
@@ -33,6 +41,40 @@ def gpu_time(trace: "Trace") -> dict[str, Any] | None:
         "families": _shares(work.select("kind", _family(), "dur_ns"), ["kind", "family"])[
             :MOST_FAMILIES
         ],
+        "lead": _lead(trace.facts),
+        "communication": _communication(work),
+    }
+
+
+def _lead(facts: Facts) -> dict[str, Any] | None:
+    """Return the time before the first GPU work, and loading of data in it."""
+    lead = find_lead(facts)
+    if lead is None:
+        return None
+    return {
+        "time_us": lead.time_ns / 1000,
+        "share": lead.time_ns / lead.recorded_ns,
+        "loading_us": lead.loading_ns / 1000,
+    }
+
+
+def _communication(work: pl.DataFrame) -> dict[str, Any] | None:
+    """Return how much of the busy time is communication, and how much is nothing else.
+
+    None where no kernel is known to communicate.
+    """
+    communicates = (pl.col("family") == "comm").fill_null(value=False)
+    if not work.select(communicates.any()).item():
+        return None
+    busy_ns, others_ns, time_ns = (
+        int(covered_ns(part, ["device_label"])["busy_ns"].sum())
+        for part in (work, work.filter(~communicates), work.filter(communicates))
+    )
+    return {
+        "time_us": time_ns / 1000,
+        "share": time_ns / busy_ns if busy_ns else None,
+        "alone_us": (busy_ns - others_ns) / 1000,
+        "alone_share": (busy_ns - others_ns) / busy_ns if busy_ns else None,
     }
 
 

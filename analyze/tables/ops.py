@@ -83,20 +83,27 @@ def _is_outermost(chain: str) -> bool:
 
 
 def _device_times(nodes: pl.DataFrame, gpu_ops: pl.DataFrame) -> list[pl.Series]:
-    """Sum GPU time and count GPU work per node: its own, and with its descendants'."""
+    """Sum GPU time and count GPU work per node: its own, and with its descendants'.
+
+    A sum is unknown where a part of it is.
+    """
+    known = pl.col("dur_ns").null_count() == 0
     launched = (
         gpu_ops.drop_nulls("op_row")
         .group_by("op_row")
-        .agg(own_device_ns=pl.col("dur_ns").sum(), own_gpu_ops=pl.len().cast(pl.Int64))
+        .agg(
+            own_device_ns=pl.when(known).then(pl.col("dur_ns").sum()),
+            own_gpu_ops=pl.len().cast(pl.Int64),
+        )
     )
     own = _at_nodes(nodes, launched)
-    total_ns: list[int] = own["own_device_ns"].to_list()
+    total_ns: list[int | None] = own["own_device_ns"].to_list()
     total_ops: list[int] = own["own_gpu_ops"].to_list()
     parents: list[int | None] = nodes["parent"].to_list()
     for row in range(nodes.height - 1, -1, -1):
         parent = parents[row]
         if parent is not None and total_ops[row]:
-            total_ns[parent] += total_ns[row]
+            total_ns[parent] = _added(total_ns[parent], total_ns[row])
             total_ops[parent] += total_ops[row]
     return [
         *(own["own_device_ns"], own["own_gpu_ops"]),
@@ -105,8 +112,14 @@ def _device_times(nodes: pl.DataFrame, gpu_ops: pl.DataFrame) -> list[pl.Series]
     ]
 
 
+def _added(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
+
+
 def _at_nodes(nodes: pl.DataFrame, sums: pl.DataFrame) -> pl.DataFrame:
     """Give each node its row of ``sums``, by their column ``op_row``; zeros where it has none."""
     rows = pl.DataFrame({"op_row": pl.int_range(nodes.height, dtype=pl.UInt32, eager=True)})
-    joined = rows.join(sums, on="op_row", how="left", maintain_order="left")
-    return joined.with_columns(pl.exclude("op_row").fill_null(0))
+    found = sums.with_columns(is_found=True)
+    joined = rows.join(found, on="op_row", how="left", maintain_order="left")
+    amounts = pl.exclude("op_row", "is_found")
+    return joined.with_columns(pl.when("is_found").then(amounts).otherwise(0))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import polars as pl
 
+from analyze.tables.gpu_runs import amounts_of_runs, runs_of_work
 from analyze.tables.host import Host
 from analyze.tables.intervals import covered_ns
 from analyze.tables.kept import Kept
@@ -40,8 +41,8 @@ def build_regions(
         "node", "name", "pid", "tid", "start_ns", "dur_ns", "phase"
     )
     spans = spans_of_regions(host)
-    work = work_of_regions(host, gpu_ops)
-    amounts = [_amounts(batch) for batch in rows_inside(spans.with_columns(key="node"), work)]
+    runs = runs_of_work(work_of_regions(host, gpu_ops))
+    amounts = [_amounts(batch) for batch in rows_inside(spans.with_columns(key="node"), runs)]
     syncs = calls.filter(pl.col("is_sync") & ~pl.col("profiler_own"))
     counts = spans.select("node", "last", syncs=_count_inside(spans, syncs))
     joined = regions.join(counts, on="node", how="left", maintain_order="left").join(
@@ -55,13 +56,12 @@ def build_regions(
     return counted.with_columns(kept.known_in(amounts_of_all, end)).sort("start_ns")
 
 
-def _amounts(work: pl.DataFrame) -> pl.DataFrame:
+def _amounts(runs: pl.DataFrame) -> pl.DataFrame:
     """Return the amounts of the work of whole annotations, by ``node``."""
-    own = gpu_amounts(work.filter(~pl.col("elsewhere")), ["node"])
-    backward = gpu_amounts(work.filter("elsewhere"), ["node"])
+    own = amounts_of_runs(runs.filter(~pl.col("elsewhere")), "node")
+    backward = amounts_of_runs(runs.filter("elsewhere"), "node")
     backward = backward.rename({n: f"backward_{n}" for n in backward.columns if n != "node"})
-    end = pl.col("start_ns") + pl.col("dur_ns")
-    ends = work.group_by("node").agg(work_end_ns=end.max())
+    ends = runs.group_by("node").agg(work_end_ns=pl.col("end_ns").max())
     return ends.join(own, on="node", how="left").join(backward, on="node", how="left")
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from analyze.kernels.device import DeviceLimits
+from analyze.tables.lead import find_lead
 from analyze.tables.regions import gpu_amounts
 from analyze.tables.unit_rows import whole_span_ns
 
@@ -23,6 +24,7 @@ def build_trace_row(trace: "Trace") -> pl.DataFrame:
     unlinked = gpu_ops.filter(~pl.col("linked"))
     launches = calls.filter(pl.col("is_launch"))
     busy = gpu_amounts(gpu_ops.with_columns(all=pl.lit(value=True)), ["all"])
+    lead = find_lead(facts)
     row: dict[str, object] = {
         "device_name": (device.name or None) if device else None,
         "compute_capability": _capability(device),
@@ -50,6 +52,7 @@ def build_trace_row(trace: "Trace") -> pl.DataFrame:
         "cpu_ns": whole_span_ns(facts),
         "gpu_busy_ns": busy["gpu_busy_ns"].item() if busy.height else 0,
         "gpu_span_ns": busy["gpu_span_ns"].item() if busy.height else 0,
+        "loading_before_ns": lead.loading_ns if lead else None,
         "launch_median_ns": launches["dur_ns"].median(),
         "op_self_ns": ops["self_ns"].sum(),
         "overhead_ns": overhead_ns(trace),

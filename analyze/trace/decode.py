@@ -19,6 +19,7 @@ from analyze.trace.families import (
     CONCRETE_INPUTS,
     FAMILIES,
     FINDINGS_CATEGORY,
+    INPUT_STRIDES,
     OPS,
     Family,
     family_of,
@@ -85,6 +86,7 @@ class OrjsonDecoder:
 
     def __init__(self) -> None:
         self.counts = EventCounts()
+        self._chunks = ChunkDecoder()
         self._threads = ThreadPool()
         self._buffers = {
             name: FamilyBuffer(family, self._threads) for name, family in FAMILIES.items()
@@ -92,7 +94,7 @@ class OrjsonDecoder:
 
     def decode(self, chunk: bytes | memoryview) -> None:
         """See :meth:`EventSink.decode`."""
-        self._add(decode_events(chunk))
+        self._add(self._chunks.decode(chunk))
 
     def add(self, events: Sequence[object], texts: Sequence[str]) -> None:
         """See :meth:`EventSink.add`."""
@@ -126,7 +128,7 @@ class OrjsonDecoder:
         for family, events in _by_family(phase, category, batch):
             if family is not None:
                 self._buffers[family.name].add(events, names)
-            if family is OPS and CONCRETE_INPUTS in names:
+            if family is OPS and (CONCRETE_INPUTS in names or INPUT_STRIDES in names):
                 self._keep_attention_inputs(events, names)
 
     def _keep_attention_inputs(self, ops: list[Event], names: tuple[str, ...]) -> None:
@@ -139,18 +141,28 @@ class OrjsonDecoder:
         return frames, self._threads.finish()
 
 
-def decode_events(chunk: bytes | memoryview) -> list[Any]:
-    """Decode JSON values separated by commas.
+class ChunkDecoder:
+    """Decodes the chunks of one trace.
 
     A ``ts`` of which a float64 would lose digits becomes a string, see
-    :func:`analyze.trace.numbers.keep_digits`.
-
-    Raises:
-        ValueError: the chunk is not valid JSON.
+    :func:`analyze.trace.numbers.keep_digits`. Where one chunk has such, those behind it are taken
+    to have them as well, which spares decoding them twice.
     """
-    text = b"".join((b"[", chunk, b"]"))
-    events: list[Any] = orjson.loads(text)
-    return orjson.loads(keep_digits(text)) if _loses_digits(events) else events
+
+    def __init__(self) -> None:
+        self._keeps_digits = False
+
+    def decode(self, chunk: bytes | memoryview) -> list[Any]:
+        """Decode JSON values separated by commas.
+
+        Raises:
+            ValueError: the chunk is not valid JSON.
+        """
+        text = b"".join((b"[", chunk, b"]"))
+        if not self._keeps_digits:
+            events: list[Any] = orjson.loads(text)
+            self._keeps_digits = _loses_digits(events)
+        return orjson.loads(keep_digits(text)) if self._keeps_digits else events
 
 
 def with_all_digits(events: Sequence[object], texts: Sequence[str]) -> Sequence[object]:
@@ -185,12 +197,19 @@ def _is_large_fraction(ts: object) -> bool:
 
 
 def _group_by_shape(events: Iterable[Event]) -> dict[_Shape, list[Event]]:
-    """Group events by phase, category and argument names, in the order these are written."""
+    """Group events by phase, category and argument names, in the order these are written.
+
+    To see that an event is shaped like the one before it is faster than to look its group up.
+    """
     shapes: defaultdict[_Shape, list[Event]] = defaultdict(list)
+    latest: _Shape | None = None
+    group: list[Event] = []
     for event in events:
         args = event.get("args")
-        names = tuple(args) if type(args) is dict else ()
-        shapes[event.get("ph"), event.get("cat"), names].append(event)
+        shape = event.get("ph"), event.get("cat"), tuple(args) if type(args) is dict else ()
+        if shape != latest:
+            group, latest = shapes[shape], shape
+        group.append(event)
     return shapes
 
 

@@ -11,6 +11,8 @@ from enum import Enum
 
 CONCRETE_INPUTS = "Concrete Inputs"
 """Values of an op's scalar inputs; only those of attention ops are kept."""
+INPUT_STRIDES = "Input Strides"
+"""How an op's inputs lie in memory; only those of attention ops are kept."""
 
 
 class Kind(Enum):
@@ -94,17 +96,20 @@ _CPU_ARGS = {
     "finished": Column("finished", Kind.FLAG),
 }
 _UNREAD_CPU_ARGS = frozenset(
-    {"Record function id", "Sequence number", CONCRETE_INPUTS, "Input Strides"}
+    {"Record function id", "Sequence number", CONCRETE_INPUTS, INPUT_STRIDES}
 )
 
 OPS = Family("ops", _HOST, _CPU_ARGS, _UNREAD_CPU_ARGS)
 ATTENTION_INPUTS = Family(
     "attention_inputs",
     {**_NAME, **_LANE, **_START},
-    {CONCRETE_INPUTS: Column("concrete_inputs", Kind.JSON)},
-    (frozenset(_CPU_ARGS) | _UNREAD_CPU_ARGS) - {CONCRETE_INPUTS},
+    {
+        CONCRETE_INPUTS: Column("concrete_inputs", Kind.JSON),
+        INPUT_STRIDES: Column("input_strides", Kind.JSON),
+    },
+    (frozenset(_CPU_ARGS) | _UNREAD_CPU_ARGS) - {CONCRETE_INPUTS, INPUT_STRIDES},
 )
-"""Ops once more, where they are attention and their scalar inputs were recorded.
+"""Ops once more, where they are attention and scalar inputs or strides were recorded.
 
 A column of ``ops`` would cost every op of a trace what a few of them need.
 """

@@ -22,10 +22,15 @@ _NUMBERS = frozenset({int, float})
 _LONG_TS = re.compile(rb'("ts"\s*:\s*)([89]\d{12}\.\d+|\d{14,}\.\d+)')
 """At least as large as :data:`EXACT_FLOAT_US`, and fractional."""
 
+_PLAIN_DECIMAL = r"^[0-9]{1,15}\.[0-9]{1,3}$"
+"""Microseconds whose nanoseconds need no rounding and fit into 64 bits."""
+
 
 def keep_digits(text: bytes) -> bytes:
     """Turn every large fractional ``ts`` in JSON ``text`` into a string, so no digit is lost."""
-    return _LONG_TS.sub(rb'\1"\2"', text)
+    parts = _LONG_TS.split(text)  # what is between, then "ts": and its number, and so on
+    parts[2::3] = [b'"%b"' % number for number in parts[2::3]]
+    return b"".join(parts)
 
 
 def as_floats(values: Sequence[object]) -> "array[float] | None":
@@ -48,8 +53,15 @@ def to_ns(values: Sequence[object]) -> pl.Series:
         A series of dtype Int64 of the same length; null where a value is missing, not a finite
         number, or beyond int64.
     """
-    if not isinstance(values, array) and not set(map(type, values)) <= {*_NUMBERS, type(None)}:
-        return _one_by_one(values)
+    kinds = {float} if isinstance(values, array) else set(map(type, values)) - {type(None)}
+    if kinds <= _NUMBERS:
+        return _from_numbers(values)
+    if kinds <= {*_NUMBERS, str}:
+        return _from_texts_and_numbers(values)
+    return _one_by_one(values)
+
+
+def _from_numbers(values: Sequence[object]) -> pl.Series:
     try:
         microseconds = pl.Series(values, dtype=pl.Float64)
     except OverflowError:
@@ -59,6 +71,15 @@ def to_ns(values: Sequence[object]) -> pl.Series:
     whole = microseconds.cast(pl.Int64, strict=False)
     fraction_ns = ((microseconds - whole) * 1000).round()
     return whole * 1000 + fraction_ns.cast(pl.Int64, strict=False)
+
+
+def _from_texts_and_numbers(values: Sequence[object]) -> pl.Series:
+    texts = pl.Series([value if isinstance(value, str) else None for value in values])
+    if not texts.str.contains(_PLAIN_DECIMAL).all():
+        return _one_by_one(values)
+    whole_us, thousandths = texts.str.split_exact(".", 1).struct.unnest()
+    ns = whole_us.cast(pl.Int64) * 1000 + thousandths.str.pad_end(3, "0").cast(pl.Int64)
+    return ns.fill_null(_from_numbers([None if isinstance(v, str) else v for v in values]))
 
 
 def _one_by_one(values: Sequence[object]) -> pl.Series:

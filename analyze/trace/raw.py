@@ -24,7 +24,7 @@ from typing import Any
 
 import orjson
 
-from analyze.trace.decode import decode_events, with_all_digits
+from analyze.trace.decode import ChunkDecoder, with_all_digits
 from analyze.trace.reader import Progress, TraceReading, paused_garbage_collector
 from analyze.trace.repair import Repairs, repair_text
 from analyze.trace.source import SourceReport, open_source
@@ -149,11 +149,12 @@ class _RawSink:
     """Keeps the events of one chunk, with their texts, until they are taken."""
 
     def __init__(self) -> None:
+        self._chunks = ChunkDecoder()
         self._pending: list[RawEvent] = []
 
     def decode(self, chunk: bytes | memoryview) -> None:
         """See :class:`analyze.trace.decode.EventSink`."""
-        events = decode_events(chunk)
+        events = self._chunks.decode(chunk)
         self._add(events, _texts(bytes(chunk), events))
 
     def add(self, events: Sequence[object], texts: Sequence[str]) -> None:

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-from ruamel.yaml import YAML
+from analyze.packaged import read_table
 
 MAX_TEXT = 4096
 """Characters of a text that may be known; longer ones are replaced unseen."""
@@ -55,6 +54,11 @@ def is_torch_op(name: str) -> bool:
 def is_api_call(name: str) -> bool:
     """Whether a name is that of a function of CUDA or HIP."""
     return is_known("api_call", name) and _has_words_of("api_word", name)
+
+
+def is_device(name: str) -> bool:
+    """Whether a name is that of a device or of its maker: none that somebody gave a machine."""
+    return is_known("device", name) and _has_words_of("device_word", name)
 
 
 def is_library_kernel(name: str) -> bool:
@@ -108,6 +112,5 @@ def _words(kind: str) -> frozenset[str]:
 
 @cache
 def _rules() -> dict[str, Any]:
-    text = files("analyze.trim").joinpath("known.yaml").read_text(encoding="utf-8")
-    rules: dict[str, Any] = YAML(typ="safe").load(text)
+    rules: dict[str, Any] = read_table("analyze.trim", "known.yaml")
     return rules

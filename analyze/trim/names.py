@@ -11,6 +11,7 @@ from analyze.trim.kernel_names import kernel_name
 from analyze.trim.known import (
     MAX_TEXT,
     is_api_call,
+    is_device,
     is_known,
     is_library_kernel,
     is_listed,
@@ -77,6 +78,7 @@ class Names:
             "path": self._path,
             "thread": self._thread,
             "frames": self._frames,
+            "device": self._device,
         }
         if kind in special:
             return special[kind](text)
@@ -84,6 +86,9 @@ class Names:
         if any(is_known(each, text) for each in kinds):
             return text
         return self.placeholders.name(kinds[-1], text)
+
+    def _device(self, name: str) -> str:
+        return name if is_device(name) else self.placeholders.name("device", name)
 
     def _op(self, name: str) -> str:
         if is_torch_op(name) or is_known("annotation", name):

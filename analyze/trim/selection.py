@@ -112,6 +112,8 @@ def select_forwards(trace: Trace, ranges: Ranges) -> Selected:
 def select_between(trace: Trace, window: Window) -> Selected:
     """Return a time from the trace start."""
     start, end = (duration(ns / 1000) for ns in window)
+    if window[1] == _LONGEST_NS:
+        return Selected([window], f"{start} to the trace's end", _length(trace))
     return Selected([window], f"{start} to {end} from the trace start", _length(trace))
 
 

@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -12,10 +11,10 @@ from typing import Any, Protocol
 import polars as pl
 
 from analyze.errors import AnalyzeError, TraceError
-from analyze.report.files import termination_raises
 from analyze.report.trace_file import TraceDocument, write_trace
 from analyze.tables.build import Trace
 from analyze.tables.external_ids import TRUSTED, external_id_mode
+from analyze.temporary import temporary_file
 from analyze.trace.raw import RawTrace, head_of, raw_events, tail_of
 from analyze.trace.source import STDIN, STDIN_NAME
 from analyze.trim.closure import Choice, Closure, close
@@ -80,7 +79,7 @@ def rereadable(path: str) -> Iterator[str]:
     if path != STDIN:
         yield path
         return
-    with termination_raises(), tempfile.NamedTemporaryFile(prefix="kinetolint-") as copy:
+    with temporary_file(prefix="kinetolint-") as copy:
         shutil.copyfileobj(sys.stdin.buffer, copy)
         copy.flush()
         try:

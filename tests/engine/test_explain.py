@@ -226,7 +226,26 @@ def test_the_documentation_names_everything(rules: list[Rule]) -> None:
     )
     assert {test.state for test in documented.tests} >= {"mismatch", "pass", "not_applicable"}
     text = render_explanation(Explanation(documented))
+    assert (
+        text.index("\n  rule ") < text.index("\nTests, which") < text.index("50 bytes stay quiet")
+    )
+    assert "\n  not applicable  a CPU trace cannot answer\n" in text
     assert "min_bytes = 8388608, set by --set (the rule has MiB(1)); one copied" in text
+
+
+def test_with_a_trace_the_answer_comes_last(rules: list[Rule], samples: Path) -> None:
+    """Names of tests answer nothing: with a trace they are counted, not listed."""
+    rule = next(rule for rule in rules if rule.code == "COPY101")
+    path = samples / "synthetic-naive.json.gz"
+    funnel = explain(rule, TraceTables(load_trace(path)), "t.json")
+    text = render_explanation(Explanation(document(rule), funnel))
+    places = [text.index(words) for words in (
+        "\n  expected ", "\n  measures ", "\n  rule ", "\nIn t.json: mismatch\n", "\n  rows ",
+        "\n  per forward ", "\n  found ", "\nCOPY101: mismatch, error, 1 finding",
+    )]  # fmt: skip
+    assert places == sorted(places)
+    assert f"hidden-memcpy.yaml, {len(rule.model.tests)} tests In t.json" in " ".join(text.split())
+    assert "50 bytes stay quiet" not in text
 
 
 EVIL = "\x1b[2J[bold]x[/bar]"

@@ -3,11 +3,12 @@ from typing import Any
 import polars as pl
 import pytest
 
+from analyze.engine.document import Document
 from analyze.engine.matchers import Macro, Shared, compile_matcher
 from analyze.engine.reporting import Reporter
 from analyze.engine.scope import Scope, Uses
 from analyze.engine.values import Kind, Scalar
-from analyze.engine.yaml_file import Document, parse_yaml
+from analyze.engine.yaml_file import parse_yaml
 
 COLUMNS = {
     "name": Kind.TEXT,

@@ -9,7 +9,14 @@ import pytest
 from analyze.engine.fingerprint import fingerprint, fingerprints
 from analyze.engine.folding import fold
 from analyze.engine.loading import load_rules
-from analyze.engine.result import SCHEMA_VERSION, Finding, TraceReport
+from analyze.engine.result import (
+    SCHEMA_VERSION,
+    Checked,
+    Finding,
+    NotApplicable,
+    OfRule,
+    TraceReport,
+)
 from analyze.engine.rule import Rule
 from analyze.engine.run import run_rules
 from analyze.errors import AnalyzeError
@@ -216,3 +223,25 @@ def test_every_real_trace_gets_a_report_without_errors(real_traces: Path) -> Non
         assert report.errors == (), file.name
         reports += 1
     assert reports > 20
+
+
+def test_a_sound_recording_alone_is_no_verdict(report: TraceReport) -> None:
+    """Which rules are about the recording says their category, whatever their code."""
+    about = Checked("LAUNCH103", "cold-launch", category="trace")
+    unanswered = NotApplicable("COPY101", "hidden-memcpy", "no GPU work", category="copies")
+    silent = dataclasses.replace(
+        report, findings=(), passed=(about,), not_applicable=(unanswered,), errors=(), ignored=()
+    )
+    assert silent.checked == 0
+    assert silent.why_nothing == "nothing could be checked: no GPU work"
+    of_the_program = dataclasses.replace(about, category="launch")
+    assert dataclasses.replace(silent, passed=(of_the_program,)).checked == 1
+    assert dataclasses.replace(silent, not_applicable=()).checked == 1
+
+
+def test_every_rule_says_of_which_category_it_is(report: TraceReport) -> None:
+    entries: list[OfRule] = [*report.passed, *report.not_applicable, *report.findings]
+    categories = {entry.code: entry.category for entry in entries}
+    assert categories["LAUNCH103"] == categories["TRACE105"] == "trace"
+    assert categories["COPY101"] == "copies"
+    assert None not in categories.values()

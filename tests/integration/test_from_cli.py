@@ -190,3 +190,30 @@ def test_the_schema_is_printed_and_holds(
     path = tmp_path / "result.schema.json"
     assert run_analyze("schema", "-o", path).returncode == NONE
     assert path.read_text() == printed.stdout
+
+
+def test_what_could_not_be_used_is_said_in_every_format(
+    stored: Path, run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    missing = tmp_path / "none.json"
+    options = ("--from", missing, "--from", stored)
+    lines = run_analyze(*options, "--format", "concise").stdout.splitlines()
+    assert lines[0] == f"{missing}: failed: cannot be read: No such file or directory"
+    annotations = run_analyze(*options, "--format", "github").stdout
+    assert annotations.startswith("::error title=kinetolint::")
+    [run] = json.loads(run_analyze(*options, "--format", "sarif").stdout)["runs"]
+    assert not run["invocations"][0]["executionSuccessful"]
+    first, *others = json.loads(run_analyze(*options, "--format", "json").stdout)
+    assert [entry["trace"] for entry in first["unread"]] == [str(missing)]
+    assert not any(other["unread"] for other in others)
+
+
+def test_nothing_is_written_where_no_result_could_be_used(
+    run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    output = tmp_path / "r.sarif"
+    done = run_analyze("--from", tmp_path / "none.json", "--also", output, "--format", "github")
+    assert done.returncode == UNREADABLE
+    assert not output.exists()
+    assert f"{output}: not written" in done.stderr
+    assert done.stdout.count("::error title=kinetolint::") == 1

@@ -223,7 +223,7 @@ def test_accept_then_expect(run_analyze: RunAnalyze, samples: Path, tmp_path: Pa
     assert run_analyze("guess", samples / NAIVE, "--accept", "-o", file).returncode == 0
     same = run_analyze(samples / NAIVE, "--expect", file, "--select", "ATTN", "-v")
     assert same.returncode == 0
-    assert "GUESS011 guessed-order" in same.stdout.split("As guessed:")[1]
+    assert "GUESS011 guessed-order" in same.stdout.split("Rules that hold:")[1]
     inplace = samples / "synthetic-naive-inplace.json.gz"
     other = run_analyze(inplace, "--expect", file, "--format", "json")
     assert other.returncode == 1

@@ -17,7 +17,13 @@ INSTALLERS = {"pip", "setuptools", "wheel", "_distutils_hack", "pkg_resources"}
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    done = subprocess.run(
+    done = outcome(*command, cwd=cwd)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return done.stdout
+
+
+def outcome(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         list(map(str, command)),
         cwd=cwd,
         capture_output=True,
@@ -25,8 +31,6 @@ def run(*command: str | Path, cwd: Path) -> str:
         check=False,
         env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
     )
-    assert done.returncode in (0, 1), done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -104,11 +108,62 @@ def test_help_imports_nothing_heavy(installed: Path) -> None:
     assert output.strip().endswith("[]")
 
 
+def test_packaged_rules_are_what_checking_them_gives(installed: Path) -> None:
+    code = (
+        "from dataclasses import replace\n"
+        "from analyze.engine.loading import load_rules\n"
+        "checked, quick = load_rules(), load_rules(tests=False)\n"
+        "whole = [replace(rule.model, tests=[]) for rule in checked]\n"
+        "print(len(quick), whole == [rule.model for rule in quick])"
+    )
+    count, same = run(installed / "venv/bin/python", "-c", code, cwd=installed).split()
+    assert (int(count), same) == (len(list((ROOT / "rules").glob("*/*.yaml"))), "True")
+
+
+def test_data_files_are_what_reading_them_gives(installed: Path) -> None:
+    code = (
+        "from pathlib import Path; import analyze; from analyze.packaged import as_built\n"
+        "from ruamel.yaml import YAML\n"
+        "for file in sorted(Path(analyze.__file__).parent.glob('[!_]*/**/*.yaml')):\n"
+        "    print(file.name, as_built(file.read_bytes()) == YAML(typ='safe').load(file))"
+    )
+    output = run(installed / "venv/bin/python", "-c", code, cwd=installed)
+    assert output == "names.yaml True\npeaks.yaml True\nknown.yaml True\n"
+
+
+def test_an_installed_rule_that_was_edited_is_read_and_checked(installed: Path) -> None:
+    sample = site_packages(installed) / "analyze/_sample_traces/synthetic-naive.json.gz"
+    rule = site_packages(installed) / "analyze/_rules/copies/hidden-memcpy.yaml"
+    text = rule.read_text()
+    try:
+        rule.write_text(text.replace("Device-to-device copy", "An edited title"))
+        assert "An edited title" in run(installed / "venv/bin/analyze", sample, cwd=installed)
+        rule.write_text(text.replace("\nexpect: ", "\nexpect: m == 0 or "))
+        done = outcome(installed / "venv/bin/analyze", sample, cwd=installed)
+    finally:
+        rule.write_text(text)
+    assert done.returncode == 4
+    assert "error: unknown name 'm'" in done.stderr
+
+
+def test_a_run_with_packaged_rules_alone_reads_no_yaml(installed: Path) -> None:
+    sample = site_packages(installed) / "analyze/_sample_traces/synthetic-naive.json.gz"
+    code = (
+        f"import sys; sys.argv = ['analyze', {str(sample)!r}]\n"
+        "from analyze.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print([name for name in ('polars', 'pydantic', 'ruamel.yaml') if name in sys.modules])"
+    )
+    output = run(installed / "venv/bin/python", "-c", code, cwd=installed)
+    assert output.strip().endswith("['polars']")
+
+
 def test_an_editable_install_sees_rule_edits_live(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
     for name in ("analyze", "capture", "rules", "sample_traces"):
         shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, checkout / name)
     run(sys.executable, "-m", "venv", "--system-site-packages", tmp_path / "venv", cwd=tmp_path)
     python = tmp_path / "venv/bin/python"

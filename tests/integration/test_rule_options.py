@@ -72,6 +72,7 @@ def test_an_ignored_finding_is_counted_with_its_reason(
             "name": "hidden-memcpy",
             "reason": "the copy is wanted",
             "findings": 1,
+            "category": "copies",
         }
     ]
     assert "COPY101" not in {finding["code"] for finding in report["findings"]}

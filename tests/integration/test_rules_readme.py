@@ -9,6 +9,7 @@ import pytest
 
 from analyze.config import Config
 from analyze.engine.loading import load_rules
+from analyze.engine.validation import Sound, checked
 from tests.conftest import ROOT, RunAnalyze
 from tests.integration.shown_output import assert_printed
 
@@ -61,7 +62,7 @@ def test_the_pack_shown_is_valid() -> None:
 
 def test_the_configuration_shown_is_valid() -> None:
     (text,) = [text for language, text in BLOCKS if language == "toml"]
-    Config.model_validate(tomllib.loads(text)["tool"]["kinetolint"])
+    assert isinstance(checked(Config, tomllib.loads(text)["tool"]["kinetolint"]), Sound)
 
 
 def test_every_command_of_the_loop_exists(run_analyze: RunAnalyze) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from ruamel.yaml import YAML
 
+from analyze.api import check
 from analyze.kernels.attention import IMPLEMENTATIONS, attention_implementation, is_unfused
 from analyze.kernels.classify import classify
 from analyze.kernels.device import DeviceLimits
@@ -45,6 +47,13 @@ def asked(
         "Input type": [*[dtype] * 3, "float" if mask else "", "Scalar", "Scalar", "", "Scalar"],
         "Concrete Inputs": ["", "", "", "", dropout, str(causal), "", str(grouped)],
     }
+
+
+def lying(*last_strides: int, head: int = 64) -> Event:
+    """Arguments of an SDPA op whose query, key and value lie in memory with these last strides."""
+    shape = [2, 4, 100, head]
+    strides = [[400 * head, 100 * head, head, last] for last in last_strides]
+    return {**asked([shape] * 3), "Input Strides": [*strides, [], [], [], [], []]}
 
 
 def traced(
@@ -107,6 +116,13 @@ def test_80_columns_are_enough(samples: Path, monkeypatch: pytest.MonkeyPatch) -
         (asked([[2, 4, 0, 64], [2, 4, 9, 64], [2, 4, 9, 64]]), ["empty"]),
         (asked([[2, 4, 9, 64]] * 3, [9, 9], "float", causal=True), ["dtype", "mask"]),
         ({}, []),
+        (lying(1, 1, 1), []),
+        (lying(1, 100, 1), ["layout"]),
+        (lying(1, 1, 0), ["layout"]),
+        ({"Input Strides": lying(3, 1, 1)["Input Strides"]}, ["layout"]),
+        (lying(100, 100, 100, head=1), []),
+        ({**asked(), "Input Strides": [[], ["2"], [2, True]]}, []),
+        ({**asked(), "Input Strides": 7}, []),
         # Nothing is said of what is no shape, and nothing breaks.
         (asked([[["x"], {}], "y", None]), []),  # type: ignore[list-item]
         ({"Input Dims": [7, 7, 7], "Concrete Inputs": [None, 1, {}, [], "many", "?"]}, []),
@@ -136,12 +152,55 @@ def test_old_gpus_have_no_flash_attention(make_trace: MakeTrace) -> None:
         (asked(dtype="float", mask=[100, 100]), []),
         (asked([[2, 4, 100, 264]] * 3), []),
         (asked([[2, 4, 100, 64], [2, 4, 100, 64], [2, 4, 100, 32]]), ["head_size"]),
+        (lying(1, 1, 100), ["layout"]),
+        (lying(100, 100, 100, head=1), ["layout"]),
     ],
 )
 def test_a_cpu_has_other_limits(make_trace: MakeTrace, args: Event, obstacles: list[str]) -> None:
     found = group(traced(make_trace, args, gpu=False))
     assert found["flash_obstacles"] == obstacles
     assert (found["gpu_busy_us"], found["kernels_per_call"], found["tflops"]) == (None, None, None)
+
+
+def transposed(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape[:-2], shape[-1], shape[-2]).transpose(-1, -2)
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs"),
+    [
+        ("contiguous", [torch.randn(2, 2, 32, 16)] * 3),
+        ("heads beside features", [torch.randn(2, 32, 2, 16).transpose(1, 2)] * 3),
+        ("key transposed", [torch.randn(2, 2, 32, 16), transposed(2, 2, 32, 16)] * 2),
+        ("value transposed", [*[torch.randn(2, 2, 32, 16)] * 2, transposed(2, 2, 32, 16)]),
+        ("interleaved", list(torch.randn(2, 2, 32, 16, 3).unbind(-1))),
+        ("expanded", [torch.randn(2, 2, 32, 1).expand(2, 2, 32, 16)] * 3),
+        ("heads of one feature", [transposed(2, 2, 32, 1)] * 3),
+    ],
+)
+def test_torch_takes_the_math_backend_where_and_only_where_the_layout_is_named(
+    name: str, inputs: list[torch.Tensor], tmp_path: Path
+) -> None:
+    """Record what torch does with inputs that lie in memory in different ways."""
+    with torch.profiler.profile(record_shapes=True) as profiler:
+        torch.nn.functional.scaled_dot_product_attention(*inputs[:3])
+    profiler.export_chrome_trace(str(tmp_path / "trace.json"))
+    found = group(load_trace(tmp_path / "trace.json"))
+    fits = all(tensor.stride(-1) == 1 for tensor in inputs[:3])
+    expected = ("flash", []) if fits else ("math", ["layout"])
+    assert (found["backend"], found["flash_obstacles"]) == expected, name
+
+
+def test_the_rule_advises_what_calls_says(tmp_path: Path) -> None:
+    query = torch.randn(2, 2, 32, 16)
+    with torch.profiler.profile(record_shapes=True) as profiler:
+        torch.nn.functional.scaled_dot_product_attention(query, query, query, dropout_p=0.5)
+    profiler.export_chrome_trace(str(tmp_path / "trace.json"))
+    assert group(load_trace(tmp_path / "trace.json"))["flash_obstacles"] == ["dropout"]
+    (found,) = check(tmp_path / "trace.json", select=["ATTN101"]).findings
+    assert found.fix is not None
+    assert "does not take this call: dropout" in found.fix
+    assert (found.savings_of, found.savings_us) == ("cpu", found.measures["cpu"])
 
 
 def test_nothing_is_said_where_it_is_not_known_where_a_call_ran(make_trace: MakeTrace) -> None:
@@ -163,6 +222,8 @@ def test_only_the_op_that_chooses_is_asked_why(make_trace: MakeTrace) -> None:
 def test_the_reason_is_a_sentence(make_trace: MakeTrace) -> None:
     text = render_calls(calls_report(traced(make_trace, asked(mask=[100, 100], dtype="float"))))
     assert "it takes fp16 and bf16, not fp32; it takes no mask tensor, and one is given" in text
+    apart = render_calls(calls_report(traced(make_trace, lying(1, 100, 1))))
+    assert "last dimension of query, key and value must be contiguous" in apart
     unexplained = render_calls(calls_report(traced(make_trace, asked())))
     assert "the trace does not show why: what is recorded of shapes" in unexplained
     nothing_recorded = render_calls(calls_report(traced(make_trace, {})))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import subprocess
 
 import pytest
 
@@ -91,3 +92,28 @@ def test_what_could_not_be_read_and_what_is_gone_have_lines() -> None:
     lines = write_concise([report_of(unread=unread, vanished=(gone,))], Rendering()).splitlines()
     assert lines[0] == "no\\x0afile.json: failed: no such file"
     assert "gone COPY101 hidden-memcpy is no longer found (1 copy)" in lines[-1]
+
+
+def _piped(text: str, *command: str) -> list[str]:
+    """What a program makes of a text, line by line."""
+    done = subprocess.run(command, input=text.encode(), capture_output=True, check=True)
+    return done.stdout.decode().splitlines()
+
+
+def test_grep_and_awk_take_it_apart() -> None:
+    reports = [sample_report("synthetic-naive"), sample_report("synthetic-sdpa-math")]
+    text = write_concise(reports, Rendering())
+    errors = [f.code for report in reports for f in report.findings if f.severity == "error"]
+    found = _piped(text, "grep", "-oE", "^[^:]+: error [A-Z]+[0-9]+")
+    assert [line.split()[-1] for line in found] == errors
+    named = _piped(text, "awk", "-F", ": ", "{ print $1 }")
+    counts = [len(report.findings) + 1 for report in reports]
+    expected = [r.trace for r, lines in zip(reports, counts, strict=True) for _ in range(lines)]
+    assert named == expected
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_to_grep_any_text_is_a_line_of_text(text: str) -> None:
+    report = dataclasses.replace(hostile_report(text), trace="t.json")
+    lines = _piped(write_concise([report], Rendering()), "grep", "-E", "^t.json: (error|benign) ")
+    assert len(lines) == len(report.findings)  # a file that it takes for binary has no lines

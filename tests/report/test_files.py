@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from analyze.errors import AnalyzeError
-from analyze.report.files import add_whole, termination_raises, write_whole, writing_whole
+from analyze.report.files import add_whole, write_whole, writing_whole
 from analyze.report.trace_file import write_trace
+from analyze.temporary import termination_raises
 
 HALF_WRITTEN = """
 import sys, time

@@ -102,7 +102,7 @@ def test_json_is_the_contract(samples: Path, run_analyze: RunAnalyze) -> None:
     assert data["longest"][0].keys() == {
         "device", "start_us", "dur_us", "cause", "op_chain", "op_us", "api", "in_api_us",
         "in_ops_us", "outside_ops_us", "source", "previous_name", "previous_op", "next_name",
-        "next_op", "region", "forward", "step", "phase", "between_forwards",
+        "next_op", "region", "forward", "step", "phase", "between_forwards", "calls", "ops",
     }  # fmt: skip
 
 
@@ -163,8 +163,43 @@ def test_what_the_cpu_does_matters_only_where_it_was_late(make_trace: MakeTrace)
     ]  # fmt: skip
     assert data["host_activity"] == {
         "gap_time_us": 100, "in_api_us": 2, "in_ops_us": 98, "outside_ops_us": 0,
+        "calls": [{"name": "cudaLaunchKernel", "time_us": 2}],
+        "ops": [{"name": "aten::add", "time_us": 98}],
     }  # fmt: skip
+    assert (data["longest"][1]["calls"], data["longest"][1]["ops"]) == (None, None)
     assert render_gaps(data).count("\n   CPU ") == 1
+
+
+def test_everything_that_took_much_of_a_gap_is_named(make_trace: MakeTrace) -> None:
+    free, alloc, event = "cudaFree", "cudaHostAlloc", "cudaEventCreate"
+    trace = make_trace([
+        launch(1, 0), kernel(1, 10, 10),
+        *(host("cuda_runtime", name, at, dur) for name, at, dur in (
+            (free, 25, 20), (alloc, 50, 8), (event, 60, 1), (free, 65, 15))),
+        op("aten::empty", 82, 10), op("aten::view", 93, 4),
+        launch(2, 119), kernel(2, 120, 10),
+    ])  # fmt: skip
+    (gap,) = describe_gaps(trace)["longest"]
+    assert gap["calls"] == [
+        {"name": free, "time_us": 35}, {"name": alloc, "time_us": 8},
+        {"name": event, "time_us": 1}, {"name": "cudaLaunchKernel", "time_us": 1},
+    ]  # fmt: skip
+    assert gap["ops"] == [
+        {"name": "aten::empty", "time_us": 10}, {"name": "aten::view", "time_us": 4}
+    ]  # fmt: skip
+    text = " ".join(render_gaps(describe_gaps(trace)).split())
+    assert "45 % in API calls (35 % cudaFree, 8 % cudaHostAlloc)" in text
+    assert "14 % in ops (10 % aten::empty)" in text
+
+
+def test_a_wait_of_many_calls_names_them_all(real_traces: Path) -> None:
+    """Most of 9.9 s idle is one launch; 4 s of it are two calls of cudaFree before."""
+    (path,) = (real_traces / "swin-a4000").glob("*.json*")
+    longest = describe_gaps(load_trace(path), limit=1)["longest"][0]
+    times = {call["name"]: call["time_us"] for call in longest["calls"]}
+    assert times["cudaFree"] == pytest.approx(3_976_000, rel=0.001)
+    assert times["cudaLaunchKernel"] > times["cudaFree"]
+    assert sum(times.values()) <= longest["in_api_us"]
 
 
 def test_a_gpu_without_gaps_says_so(make_trace: MakeTrace) -> None:

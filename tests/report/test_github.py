@@ -1,7 +1,6 @@
 """The format ``github``, read back as a runner of GitHub Actions reads the lines of a log."""
 
 import dataclasses
-import re
 
 import pytest
 
@@ -10,36 +9,7 @@ from analyze.report.formats import Rendering
 from analyze.report.github import MOST_OF_A_LEVEL, annotate_unread, write_github
 from analyze.report.source_line import SourceLine, source_line
 from tests.report.report_factory import HOSTILE, finding, hostile_report, report_of, sample_report
-
-Command = tuple[str, dict[str, str], str]
-
-
-def read_command(line: str) -> Command | None:
-    """Read a line as the runner does: blanks off, ``::name key=value,...::message``, unescaped.
-
-    A line may also hold the older form, ``##[name ...]message``, anywhere; none of ours may.
-    """
-    line = line.lstrip()
-    if not line.startswith("::"):
-        assert "##[" not in line
-        return None
-    head, message = line[2:].split("::", 1)
-    name, _, written = head.partition(" ")
-    pairs = (pair.split("=", 1) for pair in written.split(",") if pair)
-    properties = {key: unescaped(value, ",:") for key, value in pairs}
-    return name, properties, unescaped(message, "")
-
-
-def unescaped(text: str, further: str) -> str:
-    codes = {"%0D": "\r", "%0A": "\n", **{f"%{ord(char):02X}": char for char in further}}
-    for code, char in codes.items():
-        text = text.replace(code, char)
-    return text.replace("%25", "%")
-
-
-def commands(text: str) -> list[Command]:
-    lines = re.split(r"\r\n|\r|\n", text)
-    return [command for line in lines if (command := read_command(line)) is not None]
+from tests.report.runner_log import commands, read_command
 
 
 def with_level(level: str, count: int) -> list[Finding]:
@@ -95,6 +65,7 @@ def test_no_text_begins_a_command(text: str) -> None:
     printed = write_github([report, report], Rendering())
     made = commands(printed)
     assert [name for name, _, _ in made] == ["error", "error"]
+    assert "##[" not in "".join(line for line in printed.splitlines() if line[:2] != "::")
     assert all(set(properties) <= {"title", "file", "line"} for _, properties, _ in made)
     assert (
         printed.count("\n") == len(made) + 4
@@ -193,3 +164,20 @@ def test_what_could_not_be_read_is_an_error() -> None:
     made = commands(write_github([report_of(unread=(unread,))], Rendering()))
     assert made == [("error", {"title": "kinetolint"}, "\\x0a::x::: no such file")]
     assert commands(annotate_unread([unread.message])) == made
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("::error file=a%2Cb,line=3::100%25%0Ax", ("error", {"file": "a,b", "line": "3"}, "100%\nx")),  # noqa: E501
+        (" \t::debug::x::y", ("debug", {}, "x::y")),
+        ("said ##[add-mask a=b%3B;c=d]x%5D", ("add-mask", {"a": "b;", "c": "d"}, "x]")),
+        ("x ::error::y", None),
+        ("::unknown::y", None),
+        ("::error y", None),
+    ],
+)  # fmt: skip
+def test_the_reader_of_these_tests_reads_as_the_runner_does(
+    line: str, read: tuple[str, dict[str, str], str] | None
+) -> None:
+    assert read_command(line) == read

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from analyze.report.formats import Rendering, render
+from analyze.report.formats import FORMATS, Rendering, render
 from tests.report.sample_reports import report_of
-from tests.report.test_golden_text import compare
+from tests.report.test_golden_text import GOLDEN, compare
 
 SAMPLE = "synthetic-sdpa-flash"
 
@@ -18,3 +18,11 @@ SAMPLE = "synthetic-sdpa-flash"
 def test_formats(name: str, samples: Path) -> None:
     report = report_of(samples / f"{SAMPLE}.json.gz")
     compare(render(name, [report], Rendering()), f"{SAMPLE}.{name}", samples)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_held(name: str) -> None:
+    """The text is held as ``report`` and ``verbose``; SARIF by ``test_sarif.py``."""
+    kinds = {"text": ("report.txt", "verbose.txt"), "sarif": ("sarif",)}
+    for kind in kinds.get(name, (f"{name}.txt",)):
+        assert list(GOLDEN.glob(f"*.{kind}"))

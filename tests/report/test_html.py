@@ -295,7 +295,31 @@ def test_a_finding_says_how_many_of_its_places_are_drawn(samples: Path) -> None:
     whole = replace(report, findings=(replace(first, places=(), places_total=1),))
     seen = text_of(parsed(write_html([whole], Rendering())))
     assert "1 place" not in seen
-    assert "many places" not in seen
+    assert "Not every place" not in seen
+
+
+def test_it_says_what_to_run_next_and_sets_commands_as_code(samples: Path) -> None:
+    report = report_of(samples / "synthetic-naive.json.gz")
+    first, *others = report.findings
+    fix = "Look at `analyze gaps`, not at `rm x` or a`b."
+    odd = replace(report, trace="a b.json", findings=(replace(first, fix=fix), *others))
+    page = write_html([odd], Rendering())
+    assert "Next: <code>analyze ops &#39;a b.json&#39;</code> shows which ops copy." in page
+    assert "Look at <code>analyze gaps</code>, not at `rm x` or a`b." in page
+
+
+def test_places_that_are_not_marked_are_counted_by_rule(samples: Path) -> None:
+    report = report_of(samples / "synthetic-naive.json.gz")
+    many = [
+        replace(report.findings[0], code=f"TEST10{number}", places_total=1000 + number)
+        for number in range(5)
+    ]
+    page = write_html([replace(report, findings=tuple(many))], Rendering())
+    kept = len(many[0].places)
+    assert (
+        f"Not every place of a finding is marked: {kept} of the 1,000 of TEST100, {kept} of the"
+        f" 1,001 of TEST101, {kept} of the 1,002 of TEST102, and 2 more so."
+    ) in page
 
 
 def test_traces_that_could_not_be_read_are_named_first(samples: Path) -> None:
@@ -362,10 +386,11 @@ def test_the_command_writes_it_and_writes_it_again_from_the_result(
     trace = samples / "synthetic-naive.json.gz"
     html, result, again = (tmp_path / name for name in ("a.html", "result.json", "b.htm"))
     done = run_analyze(trace, "-o", html, "--also", result)
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"analyze: wrote {html}; open it in a browser\n", "and of JSON no word"
     assert html.read_text().startswith("<!doctype html>")
     done = run_analyze("--from", result, "-o", again)
-    assert (done.returncode, done.stderr) == (1, "")
+    assert (done.returncode, done.stdout) == (1, "")
     assert again.read_text() == html.read_text()
 
 

@@ -1,9 +1,16 @@
-"""The format ``markdown``, read by a CommonMark parser with the tables of GitHub."""
+"""The format ``markdown``, read by a CommonMark parser with the tables of GitHub, and by GitHub's.
+
+``cmarkgfm`` binds the parser that GitHub itself uses, ``cmark-gfm``.
+"""
 
 import dataclasses
 import re
+from xml.etree.ElementTree import Element
 
+import html5lib
 import pytest
+from cmarkgfm import github_flavored_markdown_to_html
+from cmarkgfm.cmark import Options
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -130,3 +137,42 @@ def test_a_clean_trace_says_so() -> None:
     text = shown(parse(write_markdown([report], Rendering())))
     assert "nothing found" in text
     assert "0 findings, 0 benign" in text
+
+
+ELEMENTS = {
+    *("h2", "p", "strong", "code", "ul", "li", "table", "thead", "tbody", "tr", "th", "td"),
+    *("details", "summary"),
+}
+"""What reports are made of."""
+
+
+def elements(text: str) -> list[Element]:
+    """Return the elements that GitHub's parser makes of Markdown, HTML of ours included."""
+    page = github_flavored_markdown_to_html(text, Options.CMARK_OPT_UNSAFE)
+    parser = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False)
+    return list(parser.parseFragment(page).iter())[1:]
+
+
+@pytest.mark.parametrize("verbose", [False, True], ids=["brief", "verbose"])
+def test_github_makes_the_same_elements_of_any_text(verbose: bool) -> None:
+    def made_of(text: str) -> list[tuple[str, dict[str, str]]]:
+        report = hostile_report(text)
+        written = write_markdown([report, report], Rendering(verbose=verbose))
+        found = [(element.tag, element.attrib) for element in elements(written)]
+        assert {tag for tag, _ in found} <= ELEMENTS
+        return [each for each in found if each[0] not in ("code", "strong")]
+
+    plain = made_of("plain")
+    for text in filter(lambda text: text.strip(" -"), HOSTILE):  # else a column would be empty
+        assert made_of(text) == plain, text[:80]
+
+
+def test_github_shows_a_name_as_it_is() -> None:
+    name = "a | b <c> &amp; `d` *e* [f](g) #12 @h \\| $i$ ##[add-mask]x"
+    report = report_of(finding(message=name, evidence=({"name": name},)))
+    written = write_markdown([report], Rendering())
+    [body] = html5lib.parse(
+        github_flavored_markdown_to_html(written, Options.CMARK_OPT_UNSAFE),
+        namespaceHTMLElements=False,
+    ).iter("body")
+    assert "".join(body.itertext()).replace(NO_WIDTH, "").count(name) == 3

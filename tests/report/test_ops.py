@@ -527,3 +527,26 @@ def test_narrow_terminals_lose_the_means_only(samples: Path) -> None:
 def test_golden_text(name: str, samples: Path) -> None:
     data = average_ops(load_trace(samples / f"{name}.json.gz"), Query(limit=25))
     compare(render_ops(data), f"{name}.ops", samples)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_gpu_time_with_an_unknown_part_is_unknown(make_trace: MakeTrace, known: bool) -> None:
+    def launched(number: int, **duration: int) -> list[dict[str, Any]]:
+        ids = {"correlation": number, "External id": 7}
+        return [
+            {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1,
+             "ts": 10 * number, "dur": 2, "args": ids},
+            {"ph": "X", "cat": "kernel", "name": f"k{number}", "pid": 0, "tid": 7,
+             "ts": 10 * number + 5, "args": {"device": 0, "stream": 7, **ids}, **duration},
+        ]  # fmt: skip
+
+    ops = [
+        {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": start, "dur": dur,
+         "args": {"External id": number}}
+        for number, (name, start, dur) in enumerate([("outer", 0, 100), ("inner", 5, 90)], 6)
+    ]  # fmt: skip
+    trace = make_trace([*ops, *launched(1, dur=3), *launched(2, **({"dur": 4} if known else {}))])
+    table = trace.table("ops").sort("start_us")
+    assert table["gpu_ops"].to_list() == [2, 2]
+    assert table["device_us"].to_list() == ([7.0, 7.0] if known else [None, None])
+    assert table["own_device_us"].to_list() == [0.0, 7.0 if known else None]

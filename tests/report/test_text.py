@@ -138,7 +138,7 @@ def test_idle_time_that_no_finding_explains_is_said(cause: str | None, words: st
     nothing = idle_report(0.39, cause)
     for report in (found, nothing):
         assert idle in verdict(report)
-        assert (next_command(report) or "").startswith("analyze gaps ")
+        assert (next_command(report) or ("",))[0].startswith("analyze gaps ")
     assert "The GPU is" not in verdict(idle_report(0.2, cause, finding()))
 
 
@@ -162,11 +162,11 @@ def test_where_nothing_is_found_the_verdict_says_what_dominates() -> None:
     busy = dataclasses.replace(report, coverage={**report.coverage, "gpu_time": gpu_time})
     assert "The GPU is busy 91 % of the time; of its work gemm 39 %, memcpy 9 %" in verdict(busy)
     assert verdict(busy).endswith("kernels of unknown family 30 %.")
-    assert (next_command(busy) or "").startswith("analyze kernels ")
+    assert (next_command(busy) or ("",))[0].startswith("analyze kernels ")
     assert "The GPU is busy" not in verdict(dataclasses.replace(busy, findings=(finding(),)))
     small = dataclasses.replace(busy, findings=(finding(severity="info"),))
     assert "The GPU is busy 91 % of the time" in verdict(small)
-    assert (next_command(small) or "").startswith("analyze kernels ")
+    assert (next_command(small) or ("",))[0].startswith("analyze kernels ")
     unknown = dataclasses.replace(report, coverage={**report.coverage, "gpu_time": None})
     assert verdict(unknown).startswith("nothing found: ")
     assert next_command(unknown) is None
@@ -244,6 +244,44 @@ def test_consequences_take_a_line_below_their_cause() -> None:
     assert "4 findings: 3 errors, 1 warning, 3 explained by math-backend (ATTN101)" in words
 
 
+def test_a_line_says_what_it_saves_and_of_whose_time() -> None:
+    bound = {"savings_kind": "upper_bound", "per": "forward"}
+    findings = [
+        finding(number=1, savings_us=9e3, savings_of="cpu", **bound),
+        finding(number=2, code="TEST002", savings_us=2500.0, savings_of="gpu", **bound),
+        finding(
+            number=3, code="TEST003", savings_us=70.0, savings_of="cpu", savings_kind="estimate"
+        ),
+        finding(number=4, code="TEST004", savings_us=None),
+    ]
+    many = [dataclasses.replace(f, message="x " * 400) for f in findings]
+    lines = render_report(report_of(*many)).splitlines()
+    found = {
+        code: line for line in lines for code in ("TEST002", "TEST003", "TEST004") if code in line
+    }
+    assert "  saves up to 2.5 ms GPU  " in found["TEST002"]
+    assert "  saves about 70 us CPU   " in found["TEST003"]
+    assert "saves" not in found["TEST004"]
+    assert len({line.index("x x") for line in found.values()}) == 1
+    assert all(cell_len(line) <= DEFAULT_WIDTH for line in found.values())
+
+
+def test_a_number_in_front_of_evidence_says_what_it_is() -> None:
+    evidence = ({"dur_us": 248.0, "op": "aten::addmm"},)
+    named = ({"name": "Memcpy DtoD", "dur_us": 3.0},)
+    for verbose in (False, True):
+        text = render_report(report_of(finding(evidence=evidence)), verbose=verbose)
+        assert "evidence  dur 248 us; op aten::addmm" in text
+        text = render_report(report_of(finding(evidence=named)), verbose=verbose)
+        assert "evidence  Memcpy DtoD; dur 3 us" in text
+
+
+def test_a_consequence_without_its_cause_has_a_verdict() -> None:
+    """A stored result may name a cause that it does not hold."""
+    words = verdict(report_of(finding(explained_by="gone", savings_us=None)))
+    assert words.startswith("1 finding")
+
+
 def test_a_benign_look_alike_says_why_in_a_line() -> None:
     text = render_report(sample_report("synthetic-naive"))
     (line,) = re.findall(r"^i benign  OCC102 .*$", text, re.MULTILINE)
@@ -253,7 +291,7 @@ def test_a_benign_look_alike_says_why_in_a_line() -> None:
 
 def test_what_cannot_be_answered_is_grouped() -> None:
     text = render_report(sample_report("cpu-sdpa-math"))
-    assert "not applicable  15 rules: no GPU work was recorded" in text
+    assert "not applicable  16 rules: no GPU work was recorded" in text
     assert re.search(r"not applicable  TRACE102, TRACE104$", text, re.MULTILINE)
 
 
@@ -302,4 +340,6 @@ def test_labels_stay_in_their_column(
     labelled = [line for line in lines if line.startswith(("  observed", "  expected"))]
     assert len(labelled) == 2
     own_line = [line for line in lines if not line.startswith("  next ")]
-    assert max(map(cell_len, own_line)) <= width
+    # A backslash that keeps a CI runner from seeing a command comes after the layout.
+    laid_out = [re.sub(r"\\(?=::|#\[)", "", line) for line in own_line]
+    assert max(map(cell_len, laid_out)) <= width

@@ -42,6 +42,9 @@ START = mark("start", 0, 1)
         ([host("cuda_runtime", CALL, 18, 80, correlation=2)], 7, "launch"),
         ([host("cuda_runtime", CALL, 30, 80, correlation=2)], 7, "launch"),
         ([host("cuda_runtime", CALL, 18, 30, correlation=2)], 7, "device"),
+        ([host("cuda_runtime", CALL, 17, 60), launch(2, 100)], 7, "launch"),
+        ([host("cuda_runtime", CALL, 17, 40), launch(2, 100)], 7, "host"),
+        ([host("cuda_runtime", CALL, 17, 60, 2), launch(2, 100)], 7, "host"),
         ([host("cuda_runtime", "cudaStreamSynchronize", 15, 20), launch(2, 100)], 7, "sync"),
         ([host("cuda_runtime", "cudaMemcpy", 25, 70), launch(2, 100)], 7, "sync"),
         ([host("cuda_runtime", "cudaMemcpy", 25, 70, 2), launch(2, 100)], 7, "host"),
@@ -89,6 +92,28 @@ def test_what_the_launching_thread_did_in_a_gap(make_trace: MakeTrace) -> None:
     assert (gap["op_chain"], gap["op_us"]) == ("aten::linear > aten::addmm", 40)
     assert (gap["op"], gap["api"], gap["source"]) == ("aten::addmm", "cudaMalloc", "mine.py:9")
     assert (gap["previous_name"], gap["next_name"]) == ("first", "second")
+    assert (gap["memory_calls_us"], gap["memory_call"]) == (30, "cudaMalloc")
+    assert gap["loader"] is None
+
+
+def test_calls_for_memory_are_told_apart_from_others(make_trace: MakeTrace) -> None:
+    trace = make_trace([
+        START, launch(1, 10), kernel(1, 15, 5),
+        host("cuda_runtime", "cudaMalloc", 22, 3), host("cuda_runtime", "cudaFree", 30, 10),
+        host("cuda_runtime", "cudaFree", 45, 20, 2), host("cuda_runtime", "cudaMallocAsync", 50, 9),
+        launch(2, 80), kernel(2, 110, 5), launch(3, 120), kernel(3, 130, 5),
+    ])  # fmt: skip
+    gaps = trace.table("gaps").select("memory_calls_us", "memory_call").rows()
+    assert gaps == [(13, "cudaFree"), (0, None)]
+
+
+def test_what_loads_data_in_a_gap(make_trace: MakeTrace) -> None:
+    one, other = (f"enumerate(DataLoader)#_{kind}.__next__" for kind in ("Single", "Multi"))
+    trace = make_trace([
+        mark(one, 0, 12), launch(1, 13), kernel(1, 15, 5), mark(other, 18, 70),
+        launch(2, 100), kernel(2, 110, 5), launch(3, 118), kernel(3, 130, 5),
+    ])  # fmt: skip
+    assert trace.table("gaps")["loader"].to_list() == [other, None]
 
 
 def test_activity_without_recorded_ops_is_unknown(make_trace: MakeTrace) -> None:

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from analyze.report.coverage_text import coverage_in_short, coverage_lines
 from analyze.report.gaps import describe_gaps
 from analyze.tables.build import load_trace
+from analyze.tables.coverage import coverage, quality
 from analyze.tables.gpu_time import MOST_FAMILIES, gpu_time
 from tests.conftest import MakeTrace
-from tests.tables.test_attribution import kernel, launch, mark
+from tests.tables.test_attribution import Event, kernel, launch, mark
 
 LOADING = mark("enumerate(DataLoader)#_Iter.__next__", 35, 70)
 
@@ -36,6 +38,71 @@ def test_idle_time_by_cause_and_busy_time_by_family(make_trace: MakeTrace) -> No
 
 def test_without_gpu_work_of_a_known_time_there_is_no_answer(make_trace: MakeTrace) -> None:
     assert gpu_time(make_trace([mark("start", 0, 1)])) is None
+
+
+def test_what_comes_before_the_first_work(make_trace: MakeTrace) -> None:
+    loading = mark("enumerate(DataLoader)#_Iter.__next__", 10, 40)
+    events = [mark("start", 0, 1), loading, launch(1, 60), kernel(1, 80, 20)]
+    trace = make_trace(events)
+    found = gpu_time(trace)
+    assert found is not None
+    assert found["lead"] == {"time_us": 80, "share": 0.8, "loading_us": 40}
+    assert trace.table("trace")["loading_before_us"].item() == 40
+
+
+@pytest.mark.parametrize(
+    ("first", "words"),
+    [(20, ""), (40, "; the first work comes 40 us (40 %) into the trace, after loading data")],
+)
+def test_a_late_start_is_told_where_it_is_considerable(
+    first: int, words: str, make_trace: MakeTrace
+) -> None:
+    loading = mark("enumerate(DataLoader)#_Iter.__next__", 0, 30)
+    trace = make_trace([loading, launch(1, 1), kernel(1, first, 100 - first)])
+    lines = dict(coverage_lines(coverage(trace), quality(trace)))
+    busy = f"{100 - first} us"
+    assert lines["GPU time"] == f"{busy} busy of {busy} from first to last work (100 %){words}"
+
+
+def test_communication_is_told_beside_busy(make_trace: MakeTrace) -> None:
+    reduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+    trace = make_trace(
+        [launch(1, 0), launch(2, 1), kernel(1, 3, 30, "gemm"), kernel(2, 13, 40, reduce, stream=20)]
+    )
+    lines = dict(coverage_in_short(coverage(trace), quality(trace)))
+    assert lines["GPU work"].endswith("; 80 % of busy is communication, 40 % with no other work")
+    alone = make_trace([launch(1, 0), kernel(1, 3, 30, reduce)])
+    lines = dict(coverage_in_short(coverage(alone), quality(alone)))
+    assert lines["GPU work"].endswith("; 100 % of busy is communication")
+
+
+@pytest.mark.parametrize("events", [[kernel(1, 80, 20)], [launch(1, 90), kernel(1, 80, 20)]])
+def test_where_gpu_work_comes_first_nothing_is_before_it(
+    events: list[Event], make_trace: MakeTrace
+) -> None:
+    trace = make_trace(events)
+    found = gpu_time(trace)
+    assert found is not None
+    assert found["lead"] is None
+    assert trace.table("trace")["loading_before_us"].item() is None
+
+
+def test_communication_counts_as_busy_and_is_told(make_trace: MakeTrace) -> None:
+    reduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+    trace = make_trace([
+        mark("start", 0, 1), launch(1, 1), launch(2, 2), launch(3, 3),
+        kernel(1, 10, 60, "ampere_sgemm_128x64_tn"), kernel(2, 50, 60, reduce, stream=20),
+        kernel(3, 200, 10, "of_no_known_family"),
+    ])  # fmt: skip
+    found = gpu_time(trace)
+    assert found is not None
+    share = pytest.approx(60 / 110), pytest.approx(40 / 110)
+    assert found["communication"] == {
+        "time_us": 60, "share": share[0], "alone_us": 40, "alone_share": share[1]
+    }  # fmt: skip
+    alone = gpu_time(make_trace([launch(1, 1), kernel(1, 10, 60, "ampere_sgemm_128x64_tn")]))
+    assert alone is not None
+    assert alone["communication"] is None
 
 
 def test_work_without_a_length_has_no_shares(make_trace: MakeTrace) -> None:

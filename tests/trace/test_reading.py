@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from analyze.errors import TraceError
 from analyze.trace import split, zstd
-from analyze.trace.numbers import to_ns
+from analyze.trace.numbers import exact_ns, to_ns
 from analyze.trace.reader import TraceEvents, read_events
 
 KERNEL: dict[str, Any] = {
@@ -221,6 +221,36 @@ def test_extreme_values_cost_at_most_themselves(tmp_path: Path, odd: dict[str, A
 def test_relative_times_are_exact(nanoseconds: list[int]) -> None:
     microseconds = [float(f"{n // 1000}.{n % 1000:03d}") for n in nanoseconds]
     assert to_ns(microseconds).to_list() == nanoseconds
+
+
+@given(
+    st.lists(
+        st.none()
+        | st.integers(0, 1 << 43)
+        | st.from_regex(r"[0-9]{1,16}(\.[0-9]{0,4})?", fullmatch=True)
+    )
+)
+def test_texts_are_exact_beside_numbers(values: list[object]) -> None:
+    assert to_ns(values).to_list() == [exact_ns(value) for value in values]
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 300, 100_000])
+def test_long_times_are_exact_wherever_they_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk_bytes: int
+) -> None:
+    monkeypatch.setattr(split, "CHUNK_BYTES", chunk_bytes)
+    times = [
+        "1.001",
+        "1700000000000000.123",
+        "2.002",
+        "1700000000000001.456",
+        "3",
+        "8796093022208.9",
+    ]
+    text = ",".join(json.dumps({**KERNEL, "ts": "T"}).replace('"T"', time) for time in times)
+    found = read(tmp_path, f'{{"traceEvents": [{text}]}}'.encode())
+    exact = [int(Decimal(time) * 1000) for time in times]
+    assert found.frames["gpu_ops"]["start_ns"].to_list() == exact
 
 
 @given(st.lists(st.none() | st.booleans() | st.integers() | st.floats() | st.text()))

@@ -94,7 +94,8 @@ def secret_metadata() -> Event:
     def filled(known: Any) -> Any:
         if isinstance(known, dict):
             return {**{key: filled(value) for key, value in known.items()}, WORD: WORD}
-        return [WORD, f"NVIDIA {WORD}_1", f"2.13.0+{WORD}", f"nccl,{WORD}"]
+        devices = [f"NVIDIA {WORD}_1", f"NVIDIA {WORD}", f"A100-{WORD}"]
+        return [WORD, *devices, f"2.13.0+{WORD}", f"nccl,{WORD}"]
 
     metadata: Event = filled(dict(keys("metadata")))
     metadata |= {"kinetolint_trim_2": filled(keys("metadata")["kinetolint_trim"])}
@@ -445,3 +446,27 @@ def test_different_texts_stay_different(kind: str, texts: list[str]) -> None:
     names = Names(frozenset())
     shown = [names.of(kind, text) for text in texts]
     assert len(set(shown)) == len(set(texts))
+
+
+DEVICES = (
+    "NVIDIA A100-SXM4-80GB", "NVIDIA A100 80GB PCIe", "NVIDIA A100-PG509-200", "T4",
+    "Tesla V100-DGXS-32GB", "NVIDIA H100 80GB HBM3", "NVIDIA GH200 480GB", "NVIDIA B300 SXM6 AC",
+    "NVIDIA H100 NVL", "NVIDIA A100-SXM4-40GB MIG 1g.5gb", "NVIDIA GB10",
+    "NVIDIA GeForce RTX 4090 Laptop GPU",
+    "NVIDIA RTX PRO 6000 Blackwell Server Edition", "Quadro RTX 8000 with Max-Q Design",
+    "NVIDIA RTX 6000 Ada Generation", "NVIDIA L40S", "AMD Instinct MI300X VF",
+    "AMD Radeon Graphics", "AMD Radeon RX 7900 XTX", "Intel(R) Data Center GPU Max 1100",
+    "Intel(R) Xeon(R) Platinum 8480+",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_names_of_devices_stay(name: str) -> None:
+    assert Names(frozenset()).of("device", name) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["NVIDIA Acme", "NVIDIA A100-acme-7", "Tesla of Bob", "A100-acme", "AMD Instinct acme"]
+)
+def test_a_name_that_somebody_gave_a_machine_does_not(name: str) -> None:
+    assert Names(frozenset()).of("device", name) == "device_1"

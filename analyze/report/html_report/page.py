@@ -15,6 +15,7 @@ from analyze.report.html_report.families import Families, families_of
 from analyze.report.html_report.findings import MAX_FINDINGS, FindingCard, cards
 from analyze.report.html_report.kernels import Kernels, kernels_of
 from analyze.report.html_report.timeline import TimelineView, timeline_of, window_of
+from analyze.report.next_command import next_command
 from analyze.report.verdict import verdict
 from analyze.report.views.model import Views, views_of
 from analyze.words import counted, duration, printable, share
@@ -42,6 +43,7 @@ class TracePage:
     css: str
     verdict: str
     tally: str
+    next_command: tuple[str, str] | None
     tiles: list[Tile]
     coverage: list[Pair]
     guesses: list[FindingCard]
@@ -140,6 +142,7 @@ def _trace_page(
         css=_css(report),
         verdict=_sentence(printable(verdict(report))),
         tally=closing_line(report),
+        next_command=next_command(report),
         tiles=_tiles(report, unit),
         coverage=list(coverage_lines(report.coverage, report.quality)),
         guesses=cards(guesses, window),
@@ -178,7 +181,7 @@ def _known_title(report: TraceReport, count: int) -> str:
 def _passed(report: TraceReport) -> list[Pair]:
     if not report.passed:
         return []
-    return [("as guessed", printable(", ".join(f"{r.code} {r.name}" for r in report.passed)))]
+    return [("hold", printable(", ".join(f"{r.code} {r.name}" for r in report.passed)))]
 
 
 def _tiles(report: TraceReport, unit: str) -> list[Tile]:

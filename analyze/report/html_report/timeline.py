@@ -14,17 +14,21 @@ from analyze.report.html_report.findings import Window, marks
 from analyze.report.html_report.groups import GROUPS, Group, group_of
 from analyze.report.views.model import LeftOut, Stream, Timeline
 from analyze.tables.host import CHAIN_SEPARATOR
-from analyze.words import counted, duration, visible
+from analyze.words import counted, duration, printable, visible
 
 MOST_ROWS = 200
+_CUT_NAMED = 3
+"""Findings of which it is said that not all places are marked."""
+
 _IN_SCRIPT = {
     "<": "\\u003c",
     ">": "\\u003e",
     "&": "\\u0026",
     "\u2028": "\\u2028",
     "\u2029": "\\u2029",
+    "##[": "#\\u0023[",
 }
-"""Characters that could end a script element, or a line of its text, in their JSON spelling."""
+"""What could end a script element, or a line of its text, or act on a CI log, as JSON spells it."""
 
 
 @dataclass(frozen=True)
@@ -143,9 +147,15 @@ def _not_drawn(timeline: Timeline) -> Iterator[str]:
 
 
 def _not_marked(findings: Sequence[Finding]) -> Iterator[str]:
-    listed = [len(f.places) for f in findings if 0 < len(f.places) < f.places_total]
-    if listed:
-        yield f"Of a finding with many places {max(listed):,} are marked."
+    cut = [f for f in findings if 0 < len(f.places) < f.places_total]
+    if cut:
+        some = ", ".join(_how_many_listed(finding) for finding in cut[:_CUT_NAMED])
+        more = f", and {len(cut) - _CUT_NAMED:,} more so" if len(cut) > _CUT_NAMED else ""
+        yield f"Not every place of a finding is marked: {some}{more}."
+
+
+def _how_many_listed(finding: Finding) -> str:
+    return f"{len(finding.places):,} of the {finding.places_total:,} of {printable(finding.code)}"
 
 
 def _left_out(left: LeftOut, lane: str, slice_: str) -> Iterator[str]:

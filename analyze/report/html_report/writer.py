@@ -2,12 +2,13 @@
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import metadata, resources
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from analyze.engine.result import TraceReport
 from analyze.report.formats import Rendering
@@ -17,6 +18,7 @@ from analyze.words import visible
 
 _PACKAGE = "analyze.report.html_report"
 _STYLE = "style.css"
+_COMMAND = re.compile("`(analyze [a-z ]+)`")
 _SCRIPTS = ("timeline_model.js", "timeline_drawing.js", "timeline.js", "tables.js", "page.js")
 
 
@@ -42,7 +44,7 @@ def write_html(reports: Sequence[TraceReport], _: Rendering) -> str:
 
 
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=PackageLoader(_PACKAGE, "assets"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -50,11 +52,23 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_shown,
     )
+    environment.filters["with_commands"] = _with_commands
+    return environment
 
 
 def _shown(value: object) -> object:
-    """Make visible what would act on the text around it; markup of our own stays."""
-    return visible(value) if type(value) is str else value
+    """Make visible what would act on the text around it; markup of our own stays.
+
+    Printed into the log of a CI runner, ``##[`` would begin a command of an older form.
+    """
+    if type(value) is not str:
+        return value
+    return Markup(escape(visible(value)).replace("##[", "#&#35;["))  # noqa: S704 - escaped
+
+
+def _with_commands(sentence: str) -> Markup:
+    """Set the commands of our own that a sentence names, in backticks, as code."""
+    return Markup(_COMMAND.sub(r"<code>\1</code>", str(_shown(sentence))))  # noqa: S704 - escaped
 
 
 @cache
