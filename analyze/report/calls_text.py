@@ -211,8 +211,7 @@ def _why_not_known(group: Data) -> str:
     place = " on a CPU" if group["gpu_ops"] is None else ""
     return (
         "what is recorded of shapes, strides (torch 2.4 or newer), dtype and scalar inputs"
-        f" fits{place}; whether a backend was switched off, or a tensor requires grad, is not"
-        " recorded"
+        f" fits{place}; whether a backend was switched off is not recorded"
     )
 
 
@@ -228,6 +227,8 @@ def _obstacle(word: str, group: Data) -> str:
         "dimensions": "it takes inputs of 4 dimensions",
         "heads": "query, key and value differ in batch or number of heads",
         "empty": "there are no queries or no keys",
+        "requires_grad": f"on this device it cannot be trained with heads of {heads.split(',')[0]},"
+        " and a backward pass follows",
         "layout": "the last dimension of query, key and value must be contiguous (stride 1)",
     }
     return sentences[word]

@@ -78,7 +78,12 @@ def _peak(device: DeviceLimits | None, dtype: str | None) -> float | None:
 
 
 def add_obstacles(
-    calls: pl.DataFrame, attention_inputs: pl.DataFrame, header: Header, *, has_gpu: bool
+    calls: pl.DataFrame,
+    attention_inputs: pl.DataFrame,
+    header: Header,
+    *,
+    has_gpu: bool,
+    has_backward: bool,
 ) -> pl.DataFrame:
     """Add ``flash_obstacle``: the recorded inputs that flash attention does not take, joined.
 
@@ -92,6 +97,7 @@ def add_obstacles(
         attention_inputs: ``name``, ``lane``, ``start_ns``, ``concrete_inputs``, ``input_strides``.
         header: device properties of the trace.
         has_gpu: GPU work was recorded in the trace.
+        has_backward: a backward pass was.
     """
     keys = ["name", "lane", "start_ns"]
     inputs = attention_inputs.unique(keys, keep="first")
@@ -102,7 +108,7 @@ def add_obstacles(
     joined = joined.with_columns(told_dtype=pl.coalesce("dtype", "kernel_precision"))
     kinds = joined.filter(asked & ran_there).select(columns).unique()
     words = [
-        _words(asked_for(*recorded), header.device(device), has_gpu=has_gpu)
+        _words(asked_for(*recorded, trained=has_backward), header.device(device), has_gpu=has_gpu)
         for *recorded, device in kinds.iter_rows()
     ]
     told = kinds.with_columns(flash_obstacle=pl.Series(words, dtype=pl.String))

@@ -162,8 +162,13 @@ class Trace:
         """The attention calls with their amounts; times in nanoseconds."""
         work, facts = self.work_of_calls, self.facts
         calls = add_work(build_calls(work), work, self.header)
-        has_gpu = not facts.gpu_ops.is_empty()
-        return add_obstacles(calls, facts.attention_inputs, self.header, has_gpu=has_gpu)
+        return add_obstacles(
+            calls,
+            facts.attention_inputs,
+            self.header,
+            has_gpu=not facts.gpu_ops.is_empty(),
+            has_backward=(facts.ops["phase"] == "backward").any(),
+        )
 
     def _obstacles_of_ops(self) -> pl.Series:
         """Return of each op in an attention call what kept the call off flash attention."""

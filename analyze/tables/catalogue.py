@@ -553,7 +553,8 @@ CALLS = Table(
             _TEXT,
             "Of a call that torch gave to math or efficient: recorded inputs that its flash"
             " attention does not take (dtype, mask, head_size, causal, compute_capability, dropout,"
-            " dimensions, heads, empty, layout), joined by |; null where the trace shows none",
+            " dimensions, heads, empty, layout, requires_grad), joined by |; null where the trace"
+            " shows none",
             needs=Need.SHAPES,
         ),
         Column("op_chain", _TEXT, "Ops from the root to this one, joined by ' > '"),

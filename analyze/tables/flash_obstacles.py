@@ -2,8 +2,9 @@
 
 From torch's own checks before it chooses a backend (torch 2.5 to 2.13,
 ``aten/src/ATen/native/transformers/cuda/sdp_utils.cpp`` and ``sdp_utils_cpp.{h,cpp}``). Not all of
-them leave something in a trace: whether a backend was switched off, or a tensor requires grad, is
-not recorded. So an empty answer does not mean that nothing stood in the way.
+them leave something in a trace: whether a backend was switched off is not recorded, and that a
+tensor requires grad shows in a backward pass alone. So an empty answer does not mean that nothing
+stood in the way.
 """
 
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ OBSTACLES = (
     "heads",
     "empty",
     "layout",
+    "requires_grad",
 )
 
 _MASK, _DROPOUT, _CAUSAL, _GQA = 3, 4, 5, 7
@@ -37,6 +39,12 @@ _DTYPES = ("fp16", "bf16")
 _FIRST_CAPABILITY = (8, 0)
 _LARGEST_HEAD = {"nvidia": 256, "amd": 512}
 """Of AMD's the newer libraries' limit; older ones take 256."""
+
+_LARGEST_TRAINED_HEAD = 192
+_LARGEST_UNTRAINED_HEAD = 224
+_SMALL_CHIPS = (((8, 6), (8, 9)), ((12, 0), (12, 1)))
+"""Compute capabilities, from and to, that cannot train all sizes of heads: those between the two
+sizes not at all, larger ones not with dropout."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,7 @@ class Asked:
         dropout, causal, grouped: the scalar inputs ``dropout_p``, ``is_causal``, ``enable_gqa``.
         last_strides: of query, key and value, between neighbours of the last dimension, in
             elements.
+        trained: there is a backward pass, so that inputs require grad.
     """
 
     shapes: list[Any]
@@ -57,10 +66,16 @@ class Asked:
     causal: bool | None
     grouped: bool | None
     last_strides: tuple[int | None, ...]
+    trained: bool
 
 
 def asked_for(
-    shapes: str | None, dtype: str | None, scalars: str | None, strides: str | None
+    shapes: str | None,
+    dtype: str | None,
+    scalars: str | None,
+    strides: str | None,
+    *,
+    trained: bool,
 ) -> Asked:
     """Read what was recorded of a call.
 
@@ -69,6 +84,7 @@ def asked_for(
         dtype: as in the tables.
         scalars: Kineto's ``Concrete Inputs`` as JSON.
         strides: Kineto's ``Input Strides`` as JSON (torch 2.4 and newer).
+        trained: the trace holds a backward pass.
     """
     dims, values = orjson.loads(shapes or "[]"), orjson.loads(scalars or "[]")
     values = values if isinstance(values, list) else []
@@ -80,6 +96,7 @@ def asked_for(
         # Without that input (before torch 2.5) heads of keys were never shared.
         grouped=_flag(_at(values, _GQA)) if len(values) > _GQA else (False if values else None),
         last_strides=_last_strides(orjson.loads(strides or "[]")),
+        trained=trained,
     )
 
 
@@ -101,6 +118,17 @@ def obstacles_on_gpu(asked: Asked, device: DeviceLimits | None) -> Iterator[str]
     yield from _obstacles_everywhere(asked)
     if _is_strided(asked) and _sizes(asked, -1)[:1] != [1]:
         yield "layout"
+    if vendor == "nvidia" and capability is not None and _cannot_be_trained(asked, capability):
+        yield "requires_grad"
+
+
+def _cannot_be_trained(asked: Asked, capability: tuple[int, int]) -> bool:
+    if not asked.trained or not any(low <= capability <= high for low, high in _SMALL_CHIPS):
+        return False
+    head = max(_sizes(asked, -1)[:1], default=0)
+    if head > _LARGEST_UNTRAINED_HEAD:
+        return bool(asked.dropout)
+    return head > _LARGEST_TRAINED_HEAD
 
 
 def obstacles_on_cpu(asked: Asked) -> Iterator[str]:

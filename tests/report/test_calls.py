@@ -137,6 +137,36 @@ def test_what_flash_attention_on_a_gpu_does_not_take(
     assert set(obstacles) <= set(OBSTACLES)
 
 
+@pytest.mark.parametrize(
+    ("capability", "head", "dropout", "trained", "obstacles"),
+    [
+        ((8, 6), 224, "0.", True, ["requires_grad"]),
+        ((8, 9), 193, "0.", True, ["requires_grad"]),
+        ((12, 0), 200, "0.", True, ["requires_grad"]),
+        ((8, 6), 224, "0.", False, []),
+        ((8, 6), 192, "0.1", True, []),
+        ((8, 6), 256, "0.", True, []),
+        ((8, 6), 256, "0.1", True, ["requires_grad"]),
+        ((8, 0), 224, "0.", True, []),
+        ((9, 0), 224, "0.1", True, []),
+    ],
+)
+def test_smaller_chips_cannot_train_every_head(
+    make_trace: MakeTrace,
+    capability: tuple[int, int],
+    head: int,
+    dropout: str,
+    trained: bool,
+    obstacles: list[str],
+) -> None:
+    major, minor = capability
+    device = {**A100, "name": "some GPU", "computeMajor": major, "computeMinor": minor}
+    args = asked([[2, 4, 100, head]] * 3, dropout=dropout)
+    events = [op(SDPA, 0, 50, **args), op(MATH, 5, 40), launch(1, 20), kernel(1, 60, 100)]
+    events += [op("autograd::engine::evaluate_function: MulBackward0", 200, 20)] if trained else []
+    assert group(make_trace(events, deviceProperties=[device]))["flash_obstacles"] == obstacles
+
+
 def test_old_gpus_have_no_flash_attention(make_trace: MakeTrace) -> None:
     t4 = {**A100, "name": "Tesla T4", "computeMajor": 7, "computeMinor": 5, "numSms": 40}
     assert group(traced(make_trace, asked(), device=t4))["flash_obstacles"] == [
