@@ -35,6 +35,7 @@ TINY_TRACE = (
 
 def load_with_kinetolint(path: str) -> int:
     """All tables that findings rest on; idle gaps and memory are made for those who ask."""
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")  # as the command does
     from analyze.tables.build import load_trace  # noqa: PLC0415
     from analyze.tables.catalogue import TABLES  # noqa: PLC0415
 

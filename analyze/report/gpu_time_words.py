@@ -1,8 +1,9 @@
 """What the GPU did and what it waited for, in a sentence: for where no finding says so."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from analyze.engine.result import TraceReport
+from analyze.engine.result import LEVELS, Finding, Level, TraceReport
 from analyze.report.coverage_text import MUCH_LEAD
 from analyze.words import UNKNOWN, printable, share
 
@@ -24,14 +25,14 @@ _BECAUSE = {
 }
 """Causes of the table ``gaps``, as the end of a sentence that says because."""
 
-_RULES = {
-    "host": "IDLE101",
-    "sync": "SYNC101",
-    "input": "IDLE102",
-    "launch": "LAUNCH103",
-    None: "TRACE102",
+_RULES: Mapping[str | None, Mapping[str, Level]] = {
+    "host": {"IDLE101": "info", "MEM102": "error"},
+    "sync": {"SYNC101": "info"},
+    "input": {"IDLE102": "info"},
+    "launch": {"LAUNCH103": "info"},
+    None: {"TRACE102": "info"},
 }
-"""The built-in rule that finds much idle time of a cause."""
+"""The built-in rules that find much idle time of a cause, and how severe the finding then is."""
 
 
 def idle_share(report: TraceReport) -> float:
@@ -47,7 +48,7 @@ def unexplained_idle(report: TraceReport) -> str | None:
     if main is None or idle_share(report) <= MUCH_IDLE:
         return None
     cause = main["cause"]
-    if any(finding.code == _RULES.get(cause, "") for finding in report.findings):
+    if any(_explains(finding, cause) for finding in report.findings):
         return None
     because = _BECAUSE.get(cause, printable(f"of {cause}"))
     name = f" (cause {printable(cause)})" if cause is not None else ""
@@ -55,6 +56,11 @@ def unexplained_idle(report: TraceReport) -> str | None:
     return (
         f"The GPU is idle {idle} of the time, {share(main['share'])} of it because {because}{name}"
     )
+
+
+def _explains(finding: Finding, cause: str | None) -> bool:
+    least = _RULES.get(cause, {}).get(finding.code)
+    return least is not None and LEVELS.index(finding.severity) >= LEVELS.index(least)
 
 
 def what_dominates(report: TraceReport) -> str | None:
