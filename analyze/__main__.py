@@ -3,6 +3,8 @@
 import sys
 
 INCOMPLETE = 3
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells expect it."""
 
 
 def main() -> None:
@@ -16,6 +18,9 @@ def main() -> None:
         )
         sys.stderr.write(f"{message}\n")
         sys.exit(INCOMPLETE)
+    except KeyboardInterrupt:
+        sys.stderr.write("analyze: interrupted\n")
+        sys.exit(INTERRUPTED)
     run()
 
 

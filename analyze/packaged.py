@@ -37,7 +37,9 @@ def _read(text: bytes) -> Any:
 
 @cache
 def _parsed() -> Mapping[str, Any]:
-    if not _FILE.is_file():
+    """Return what the build wrote; nothing where that is missing or damaged."""
+    try:
+        parsed = orjson.loads(_FILE.read_bytes())
+    except (OSError, ValueError):
         return {}
-    parsed: Mapping[str, Any] = orjson.loads(_FILE.read_bytes())
-    return parsed
+    return parsed if isinstance(parsed, dict) else {}

@@ -1,5 +1,6 @@
 """``import analyze``: what notebooks and tests use."""
 
+import dataclasses
 import gzip
 import json
 import os
@@ -299,6 +300,20 @@ def test_hostile_names_stay_names(tmp_path: Path, samples: Path) -> None:
         assert "\\x1b[31m&lt;" in words
         assert "<b onclick=x>.json" in words
         assert "\x1b" not in html
+
+
+def test_what_matters_little_is_folded_away(naive: analyze.Trace) -> None:
+    report = analyze.check(naive)
+    first = dataclasses.replace(report.findings[0], state="mismatch", severity="error")
+    waiting = dataclasses.replace(first, code="IDLE101", name="gpu-idle", category="idle")
+    grid = dataclasses.replace(first, code="OCC103", category="occupancy")
+    gpu_time = {**report.coverage["gpu_time"], "idle_share": 0.9}
+    coverage = {**report.coverage, "gpu_time": gpu_time}
+    bound = analyze.Report(**{**vars(report), "findings": (grid, waiting), "coverage": coverage})
+    html = bound._repr_html_()
+    little = "<summary>of little weight while gpu-idle (IDLE101) holds</summary>"
+    assert html.index("IDLE101 gpu-idle") < html.index(little) < html.index("OCC103 ")
+    assert_safe(html)
 
 
 def test_many_findings_are_cut_and_counted(naive: analyze.Trace) -> None:

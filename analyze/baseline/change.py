@@ -32,16 +32,18 @@ def change_since(entry: Entry, finding: Finding, tolerance: float) -> Change:
     """Compare a finding with what was known.
 
     Severity counts, whether it still is intermittent, and by more than ``tolerance``: its main
-    amount and the share of units that mismatch. The main amount is what it would save; where a rule
-    states no savings, the time ``us``, else the number ``n``, that it measures.
+    amount and the share of units that mismatch, if both are of the same unit. The main amount is
+    what it would save; where a rule states no savings, the time ``us``, else the number ``n``, that
+    it measures.
 
     Args:
         entry: what was known.
         finding: what is found now.
         tolerance: the relative change that is none, 0.2 for 20 %.
     """
-    changes = [*_verdict(entry, finding), *_amount(entry, finding, tolerance)]
-    changes += _units(entry, finding, tolerance)
+    changes = [*_verdict(entry, finding)]
+    if entry.per == finding.per:
+        changes += [*_amount(entry, finding, tolerance), *_units(entry, finding, tolerance)]
     return Change(
         tuple(words for is_worse, words in changes if is_worse),
         tuple(words for is_worse, words in changes if not is_worse),

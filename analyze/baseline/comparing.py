@@ -6,7 +6,11 @@ from collections.abc import Iterator, Sequence
 from analyze.baseline.change import TOLERANCE, change_since
 from analyze.baseline.model import Baseline, Entry
 from analyze.baseline.scope import distinct_traces, scope_of
+from analyze.engine.per import Per, unit_in_words
 from analyze.engine.result import Finding, TraceReport, Vanished
+
+_MARKED = ("step", "forward")
+"""Units that a trace marks or does not."""
 
 _HELD = ("mismatch", "intermittent")
 """States of findings that a baseline holds: what somebody may want to repair."""
@@ -48,8 +52,9 @@ def vanished(
     """Yield the entries that are found no more, each with the first report that it is about.
 
     An entry is gone only where every trace that it is about was read in full and answers its rule:
-    what could not be checked this time proves nothing. What may be about any trace is gone only
-    where as many traces are checked as the baseline was made from.
+    what could not be checked this time proves nothing, nor does a trace without the steps or
+    forwards that the entry is judged per, which is of another program. What may be about any trace
+    is gone only where as many traces are checked as the baseline was made from.
     """
     for entry in baseline.findings:
         about = [r for r in reports if scope_of(r, by_trace=baseline.by_trace) == entry.scope]
@@ -83,7 +88,13 @@ def _is_absent(entry: Entry, report: TraceReport) -> bool:
     if any(finding.fingerprint == entry.fingerprint for finding in held(report)):
         return False
     is_whole = not report.quality["truncated"] and not report.quality["events_lost"]
-    return is_whole and _has_full_verdict(entry.code, report)
+    return is_whole and _has_units(entry, report) and _has_full_verdict(entry.code, report)
+
+
+def _has_units(entry: Entry, report: TraceReport) -> bool:
+    """Whether a trace has what an entry is judged per: a whole trace and its regions always are."""
+    unit = unit_in_words(Per("forward"), report.coverage["forward_is"])
+    return entry.per not in _MARKED or entry.per == unit
 
 
 def _has_full_verdict(code: str, report: TraceReport) -> bool:

@@ -38,12 +38,13 @@ class Step:
     """What becomes of one entry, or of one finding that has none.
 
     Attributes:
-        kind: ``left out``: a finding that is new or worse and was not accepted.
+        kind: ``left out``: a finding that is new or worse and was not accepted; ``unproven``: an
+            entry that was not found, while the traces do not prove that it is gone.
         shown: the entry as it is now, or as it was where it is gone.
         written: what stands in the file afterwards; None for nothing.
     """
 
-    kind: Literal["kept", "added", "removed", "tightened", "raised", "left out"]
+    kind: Literal["kept", "unproven", "added", "removed", "tightened", "raised", "left out"]
     shown: Entry
     written: Entry | None
 
@@ -55,10 +56,12 @@ class Update:
     Attributes:
         baseline: what is to be written.
         steps: one for each entry and each new finding.
+        traces: those that were checked.
     """
 
     baseline: Baseline
     steps: Sequence[Step]
+    traces: Sequence[str]
 
 
 def create(reports: Sequence[TraceReport], acceptance: Acceptance, *, by_trace: bool) -> Baseline:
@@ -106,7 +109,8 @@ def update(
     written = [step.written for step in steps if step.written is not None]
     traces = max(baseline.traces, _without_scope(reports, by_trace=baseline.by_trace))
     renewed = baseline.model_copy(update={"traces": traces})
-    return Update(renewed.with_findings(written), steps)
+    checked = list(dict.fromkeys(report.trace for report in reports))
+    return Update(renewed.with_findings(written), steps, checked)
 
 
 def _without_scope(reports: Sequence[TraceReport], *, by_trace: bool) -> int:
@@ -115,7 +119,7 @@ def _without_scope(reports: Sequence[TraceReport], *, by_trace: bool) -> int:
 
 def _kept(entry: Entry, found: Found | None, tolerance: float, *, accept: bool) -> Step:
     if found is None:
-        return Step("kept", entry, entry)
+        return Step("unproven", entry, entry)
     change = change_since(entry, found.finding, tolerance)
     reason = found.entry.reason if change.worse and found.entry.reason else entry.reason
     changed = found.entry.model_copy(update={"date": entry.date, "reason": reason})

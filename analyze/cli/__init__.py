@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import rich_click as click
 
+from analyze.__main__ import INTERRUPTED
 from analyze.cli.closed_output import notice_closed_output
 from analyze.cli.default_command import DefaultCommandGroup
 from analyze.cli.help_page import (
@@ -47,8 +48,10 @@ COMMANDS: Mapping[str, str] = {
 """Where each command is, as ``module:attribute``, by name."""
 
 CANNOT_WRITE = 2
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells expect it."""
+
+_THREADS = "POLARS_MAX_THREADS"
+_MOST_THREADS = 256
+"""polars itself stops the program at 0, and takes a minute to start a thousand."""
 
 _OBJECTS_BETWEEN_COLLECTIONS = 500_000
 """Hardly anything a run makes is garbage in cycles; looking for it as often as Python does, and
@@ -109,18 +112,21 @@ def main() -> None:
             sys.stderr.close()
         sys.exit(0)
     except OSError as error:
-        click.echo(f"analyze: the output cannot be written: {error.strerror}", err=True)
+        what = error.filename or "the output cannot be written"
+        click.echo(f"analyze: {what}: {error.strerror}", err=True)
         sys.exit(CANNOT_WRITE)
 
 
 def _start_no_idle_threads() -> None:
-    """Give polars one thread unless the user says otherwise.
+    """Give polars one thread unless the user asks for another sensible number.
 
     Its steps are short and most of a run is Python: to hand them to more threads, which spin while
     they wait, costs a tenth of the CPU time. On two cores it spares 4 % of the wall time of a trace
     of 500 MB of text, and nothing of smaller ones.
     """
-    os.environ.setdefault("POLARS_MAX_THREADS", "1")
+    wanted = os.environ.get(_THREADS, "")
+    if not (wanted.isdecimal() and 0 < int(wanted) <= _MOST_THREADS):
+        os.environ[_THREADS] = "1"
 
 
 def _collect_garbage_rarely() -> None:

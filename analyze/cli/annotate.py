@@ -55,7 +55,8 @@ def annotate(
     tables, report = check_one(path, forward, options, output)
     with reading(path) as progress:
         annotated = copy(path, output, tables, report, progress)
-    click.echo(_told(output, annotated, report), nl=False)
+    # The trace itself may go to standard output.
+    click.echo(_told(output, annotated, report), err=True, nl=False)
 
 
 def _told(output: Path, annotated: "Annotated", report: "TraceReport") -> str:

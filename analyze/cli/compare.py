@@ -51,7 +51,8 @@ from analyze.errors import AnalyzeError
 @click.option(
     "--baseline",
     metavar="NAME",
-    help="The variant that times are relative to. Default: the fastest whose results are right.",
+    help="The variant that times are relative to. Default: the fastest whose results are right;"
+    " none where nothing in the traces tells that their work is the same.",
 )
 @rule_options
 @click.pass_context

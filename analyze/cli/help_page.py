@@ -6,6 +6,7 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import rich_click as click
+from click.exceptions import NoSuchOption
 from rich_click import RichHelpConfiguration
 
 if TYPE_CHECKING:
@@ -166,6 +167,21 @@ class Command(_WithPage):
         super().__init__(*args, **kwargs)
         for name in (OPTIONS, OUTPUT, READING, BASELINE, RULES):
             self.add_panel(click.RichOptionPanel(name))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse; for an unknown option suggest those that have it as one of their words."""
+        try:
+            return super().parse_args(ctx, args)
+        except NoSuchOption as error:
+            word = error.option_name.lstrip("-")
+            options = [name for parameter in self.get_params(ctx) for name in parameter.opts]
+            meant = [name for name in options if word in name.lstrip("-").split("-")]
+            if error.possibilities or not meant:
+                raise
+            # Given as possibilities, click would drop what is spelt too differently.
+            words = " or ".join(f"'{name}'" for name in meant)
+            message = f"{error.message} Did you mean {words}?"
+            raise NoSuchOption(error.option_name, message, ctx=error.ctx) from None
 
 
 class Group(_WithPage, click.RichGroup):  # type: ignore[misc]  # as rich_click's own groups

@@ -29,8 +29,13 @@ def one_trace(ctx: click.Context, argument: str, output: "Path | None" = None) -
     if not traces:
         ctx.exit(codes[0])
     if len(traces) > 1:
-        raise click.UsageError(f"{argument}: holds {len(traces)} traces; name one of them")
+        raise click.UsageError(several_traces(argument, len(traces)))
     return traces[0]
+
+
+def several_traces(argument: str, count: int) -> str:
+    """Say that an argument names more traces than the one that is asked for."""
+    return f"{argument}: holds {count} traces; name one of them"
 
 
 def check_one(

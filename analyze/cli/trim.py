@@ -9,6 +9,7 @@ import rich_click as click
 
 from analyze.cli.completing import complete_files, complete_rule
 from analyze.cli.help_page import FILE_CODES, SHARE, TRACE_ENVIRONMENT, Command, Example, Page
+from analyze.cli.one_trace import several_traces
 from analyze.cli.rule_options import LoadedRules, RuleOptions, rule_options
 from analyze.cli.traces import (
     STANDARD_INPUT,
@@ -233,7 +234,7 @@ def _one_trace(ctx: click.Context, argument: str, output: Path) -> str:
     if codes:
         ctx.exit(codes[0])
     if len(traces) > 1:
-        raise click.UsageError(f"{argument}: holds {len(traces)} traces; name one of them")
+        raise click.UsageError(several_traces(argument, len(traces)))
     return traces[0]
 
 

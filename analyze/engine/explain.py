@@ -15,6 +15,7 @@ from analyze.engine.document import Document, KeyPath
 from analyze.engine.evaluate import Evaluation, MeasuredGroup, holding, rows_in_units
 from analyze.engine.findings import plain
 from analyze.engine.matchers import compile_matcher
+from analyze.engine.measure_formats import formats_of
 from analyze.engine.model import Expression, RuleTest, State
 from analyze.engine.per import per_of, unit_in_words
 from analyze.engine.program import Program, Verdict
@@ -130,7 +131,8 @@ class MeasureRange:
 
     Attributes:
         name: of the measure.
-        format: as the message of the rule writes it; empty where it does not.
+        format: as the texts of the rule write it, else what its unit asks for; empty where
+            neither says.
         lowest, middle, highest: over the units; for text only the commonest, in the middle.
         unknown: units in which it is unknown.
     """
@@ -349,7 +351,9 @@ class _Explaining:
         self._rule = rule
         self._program = rule.compile(tables.facts)
         self._tables = tables
-        self._formats = _formats_of(self._program)
+        formulas = {name: _spelt(written) for name, written in rule.model.measure.items()}
+        table = TABLES[rule.model.table]
+        self._formats = formats_of(formulas, table, _written_formats(self._program))
 
     def fill(self, funnel: Funnel) -> Funnel:
         """Return the funnel with what happens to the rows."""
@@ -402,9 +406,9 @@ class _Explaining:
                 yield VerdictSeen(kind, words, verdict.because, seen, rows.height)
 
 
-def _formats_of(program: Program) -> dict[str, str]:
-    """Return how the message of a rule writes its measures."""
-    fields = program.message.fields
+def _written_formats(program: Program) -> dict[str, str]:
+    """Return how the texts of a rule write its measures; the message comes first."""
+    fields = [*(program.fix.fields if program.fix else ()), *program.message.fields]
     return {field.name: field.format for field in fields if field.format in FORMATS}
 
 

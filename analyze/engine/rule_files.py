@@ -27,7 +27,10 @@ def read_document(file: Path, *, tests: bool = True, positions: bool = True) -> 
 
 
 def _built(file: Path) -> Document | None:
-    if not file.is_relative_to(PACKAGED):
+    if not file.is_relative_to(PACKAGED) or not file.is_file():
         return None
-    data = as_built(file.read_bytes())
+    try:
+        data = as_built(file.read_bytes())
+    except OSError:  # reading the YAML says what is wrong
+        return None
     return None if data is None else Document(str(file), data, as_built=True)

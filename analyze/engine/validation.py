@@ -177,6 +177,8 @@ class _Mending:
             self._remove(problem)
 
     def _remove(self, problem: KeyProblem) -> None:
+        if not _is_in(self._data, problem.path):
+            return  # it went with something above it
         *above, last = problem.path
         parent = _at(self._data, tuple(above))
         while isinstance(parent, list):
@@ -188,6 +190,14 @@ class _Mending:
             self.grafts[(*above, problem.meant)] = self._document.origin(problem.path)
         else:
             self.removed.add((*above, last))
+
+
+def _is_in(data: Any, path: KeyPath) -> bool:
+    try:
+        _at(data, path)
+    except (LookupError, TypeError):
+        return False
+    return True
 
 
 def _at(data: Any, path: KeyPath) -> Any:

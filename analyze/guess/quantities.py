@@ -22,7 +22,7 @@ class Quantity:
         table: the table that a rule looks at.
         per_trace: it is judged for the whole trace instead of for each forward.
         observed: of an amount: the expression that observes it.
-        message: template of what was observed.
+        message: template of what was observed; ``{guessed}`` stands for what was guessed.
         question, explanation: how it is asked for; a quantity without a question is not.
         evidence: columns to show.
         distinct: columns of which evidence shows each combination once.
@@ -67,7 +67,7 @@ _ALL = (
         "GPU ops",
         "amount",
         "gpu_ops",
-        "{observed:int} {observed:GPU op|GPU ops} per {unit}",
+        "{observed:int} {observed:GPU op|GPU ops} per {unit}; guessed {guessed}",
         Unit.COUNT,
         question="How many GPU ops does a forward launch?",
         explanation="Kernels, memcpys and memsets: every bar on the GPU's streams.",
@@ -80,7 +80,7 @@ _ALL = (
         "kernels",
         "amount",
         "kernels",
-        "{observed:int} {observed:kernel|kernels} per {unit}",
+        "{observed:int} {observed:kernel|kernels} per {unit}; guessed {guessed}",
         Unit.COUNT,
         evidence=_OPS,
         distinct=("short_name",),
@@ -91,7 +91,7 @@ _ALL = (
         "copies",
         "amount",
         "copies",
-        "{observed:int} {observed:copy|copies} per {unit}",
+        "{observed:int} {observed:copy|copies} per {unit}; guessed {guessed}",
         Unit.COUNT,
         question="How many of them are memory copies?",
         explanation="Memcpy HtoD, DtoH and DtoD; not kernels that copy.",
@@ -106,7 +106,7 @@ _ALL = (
         "families",
         "gpu_ops",
         "{observed} takes most of the GPU time of a {unit}, {observed_share:pct};"
-        " the family guessed takes {guessed_share:pct}",
+        " guessed {guessed}, which takes {guessed_share:pct}",
         question="What takes the most GPU time?",
         explanation="A family of kernels: gemm, attention, softmax, elementwise, conv, norm, comm,"
         " memcpy, ...",
@@ -121,7 +121,7 @@ _ALL = (
         "precisions",
         "kernels",
         "mostly {observed} per {unit}; {other_share:pct} of the time of matrix products,"
-        " convolutions and attention is in another precision than guessed",
+        " convolutions and attention is in another precision; guessed {guessed}",
         question="Which precision do the matrix products run in?",
         explanation="Of matrix products, convolutions and attention: bf16, fp16, fp32, tf32, fp8.",
         evidence=("short_name", "precision", "op_chain", "dur_us"),
@@ -135,7 +135,8 @@ _ALL = (
         "idle share",
         "amount",
         "trace",
-        "the GPU had nothing to do for {observed:pct} of the time from its first to its last work",
+        "the GPU had nothing to do for {observed:pct} of the time from its first to its last work;"
+        " guessed {guessed}",
         Unit.SHARE,
         per_trace=True,
         observed="1 - first(gpu_busy_us) / first(gpu_span_us)",
@@ -149,7 +150,7 @@ _ALL = (
         "synchronising calls",
         "amount",
         "syncs",
-        "{observed:int} synchronising {observed:call|calls} per {unit}",
+        "{observed:int} synchronising {observed:call|calls} per {unit}; guessed {guessed}",
         Unit.COUNT,
         question="Does the forward synchronise with the GPU?",
         explanation="yes, no, or how often: item(), cpu(), nonzero(), torch.cuda.synchronize().",
@@ -162,7 +163,7 @@ _ALL = (
         "GPU time",
         "amount",
         "gpu_ops",
-        "{observed:us} of GPU time per {unit}",
+        "{observed:us} of GPU time per {unit}; guessed {guessed}",
         Unit.TIME,
         observed="forward.gpu_busy_us",
         question="How long is the GPU busy with one forward?",
@@ -176,7 +177,7 @@ _ALL = (
         "CPU ops",
         "amount",
         "ops",
-        "{observed:int} {observed:CPU op|CPU ops} per {unit}",
+        "{observed:int} {observed:CPU op|CPU ops} per {unit}; guessed {guessed}",
         Unit.COUNT,
         question="How many CPU ops does a forward run?",
         explanation="Every aten:: op counts, those inside others as well.",
@@ -190,7 +191,7 @@ _ALL = (
         "CPU time",
         "amount",
         "forwards",
-        "{observed:us} of CPU time per {unit}",
+        "{observed:us} of CPU time per {unit}; guessed {guessed}",
         Unit.TIME,
         observed="sum(cpu_us)",
         question="How long does a forward take on the CPU?",

@@ -81,15 +81,15 @@ def make_guess(
         file_number: position of its file among those of one run, from 0.
         document: the guess file, for positions; None for a guess that is in no file yet.
     """
+    guessed = guess_in_words(quantity, guess)
     name = f"guessed-{quantity.key.replace('_', '-')}"
     keys = {
         "version": 1,
         "code": f"GUESS{file_number * 100 + quantity.number:03}",
         "name": f"{name}-{file_number + 1}" if file_number else name,
         "title": f"{quantity.title[:1].upper()}{quantity.title[1:]} not as guessed",
-        "guess": f"{quantity.title[:1].upper()}{quantity.title[1:]}:"
-        f" {guess_in_words(quantity, guess)}",
-        "message": quantity.message,
+        "guess": f"{quantity.title[:1].upper()}{quantity.title[1:]}: {guessed}",
+        "message": quantity.message.replace("{guessed}", guessed),
         "from": quantity.table,
         "per": "trace" if quantity.per_trace else "forward",
         "severity": severity,

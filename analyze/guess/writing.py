@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
+from analyze.engine.per import Per, unit_in_words
 from analyze.guess.accepting import Accepted, Value
 from analyze.guess.quantities import QUANTITIES
 from analyze.tables.build import Trace
@@ -39,7 +40,8 @@ def guesses_as_yaml(
         f"What was guessed of {printable(trace.name)} on {day}, before looking.",
         f"A forward is {what_a_forward_is(trace)}.",
     ]
-    return _text(head, {key: _value(text) for key, text in answers.items()}, {}, forward)
+    values = {key: _value(text) for key, text in answers.items()}
+    return _text(head, values, {}, trace.forward_source, forward)
 
 
 def _value(answer: str) -> Value:
@@ -56,20 +58,22 @@ def accepted_as_yaml(accepted: Accepted, trace: Trace, day: str, forward: str | 
         f"Taken from {printable(trace.name)} on {day}, as a trace that is known to be good.",
         f"Recorded on {printable(device)}. A forward is {what_a_forward_is(trace)}.",
     ]
-    return _text(head, accepted.values, accepted.left_out, forward)
+    return _text(head, accepted.values, accepted.left_out, trace.forward_source, forward)
 
 
 def _text(
     head: Sequence[str],
     values: Mapping[str, Value],
     left_out: Mapping[str, str],
+    forward_is: str,
     forward: str | None,
 ) -> str:
+    unit = unit_in_words(Per("forward"), forward_is)
     lines = [f"# {sentence}" for sentence in head]
     lines += ["# Check it with: analyze TRACE --expect THIS_FILE", "version: 1"]
     if forward is not None:
         lines.append(f"forward: {_scalar(forward)}")
-    lines += [line for key, value in values.items() for line in _entry(key, value)]
+    lines += [line for key, value in values.items() for line in _entry(key, value, unit)]
     lines += [
         f"# {key} ({QUANTITIES[key].title}) is left out: {printable(reason)}"
         for key, reason in left_out.items()
@@ -77,29 +81,30 @@ def _text(
     return "\n".join(lines) + "\n"
 
 
-def _entry(key: str, value: Value) -> list[str]:
+def _entry(key: str, value: Value, unit: str) -> list[str]:
+    comment = _comment(key, unit)
     if isinstance(value, int):
-        return [f"{key}: {value}{_comment(key)}"]
+        return [f"{key}: {value}{comment}"]
     if isinstance(value, str):
-        return [f"{key}: {_scalar(value)}{_comment(key)}"]
-    return [f"{key}:{_comment(key)}", *(f"  - {_scalar(item)}" for item in value)]
+        return [f"{key}: {_scalar(value)}{comment}"]
+    return [f"{key}:{comment}", *(f"  - {_scalar(item)}" for item in value)]
 
 
-def _comment(key: str) -> str:
-    return f"  # {_COMMENTS[key]}" if key in _COMMENTS else ""
+def _comment(key: str, unit: str) -> str:
+    return f"  # {_COMMENTS[key].format(unit=unit)}" if key in _COMMENTS else ""
 
 
 _COMMENTS: Mapping[str, str] = {
-    "gpu_ops": "kernels, copies and sets per forward",
-    "kernels": "per forward",
-    "copies": "memcpys per forward",
+    "gpu_ops": "kernels, copies and sets per {unit}",
+    "kernels": "per {unit}",
+    "copies": "memcpys per {unit}",
     "dominant": "family that takes the most GPU time",
     "precision": "of matrix products, convolutions and attention",
     "idle": "share of the time from the first to the last GPU work",
-    "syncs": "synchronising calls per forward",
-    "gpu_time": "GPU busy time per forward",
-    "cpu_ops": "per forward",
-    "cpu_time": "per forward",
+    "syncs": "synchronising calls per {unit}",
+    "gpu_time": "GPU busy time per {unit}",
+    "cpu_ops": "per {unit}",
+    "cpu_time": "per {unit}",
     "order": "by short name or family, in the order of their start",
 }
 

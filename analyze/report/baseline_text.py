@@ -18,6 +18,7 @@ _DONE = {
     "tightened": "tightened, got better",
     "raised": "raised, got worse",
     "left out": "not accepted, new or worse",
+    "unproven": "kept, not found and not ruled out",
 }
 
 
@@ -63,13 +64,24 @@ def _pairs(entry: Entry) -> Iterable[tuple[str, str]]:
 
 def render_update(file: str, done: Update) -> str:
     """Say what an update changed, a line each, and the tally."""
-    lines = [
+    checked = printable(done.traces[0]) if len(done.traces) == 1 else f"{len(done.traces)} traces"
+    lines = [f"Checked {checked}"]
+    lines += [
         f"{words}: {_named(step)}"
         for kind, words in _DONE.items()
         for step in _of_kind(done.steps, kind)
     ]
     tally = counted(len(done.baseline.findings), "known finding")
     lines.append(f"Wrote {printable(file)}: {tally}")
+    if _of_kind(done.steps, "unproven") and len(done.traces) < done.baseline.traces:
+        lines.append(
+            f"It was made from {done.baseline.traces} traces: what is known in any of them is"
+            " removed when as many are checked"
+        )
+    anywhere = sum(step.shown.scope is None for step in _of_kind(done.steps, "removed"))
+    if anywhere:
+        were = counted(anywhere, "of the removed was", "of the removed were")
+        lines.append(f"{were} known in any trace: it is new in those that still have it")
     if _of_kind(done.steps, "left out"):
         lines.append("`analyze baseline update --accept` takes in what is new or worse")
     return "\n".join(lines) + "\n"

@@ -1,9 +1,11 @@
 """What a report says beside a baseline, in words."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from analyze.engine.result import Finding, TraceReport, Vanished
-from analyze.words import counted, printable
+from analyze.trace.source import STDIN_NAME
+from analyze.words import counted, printable, visible
 
 _CODES_SHOWN = 8
 _VANISHED_SHOWN = 20
@@ -42,19 +44,39 @@ def baseline_lines(report: TraceReport) -> Iterator[tuple[str, str]]:
     for finding in known:
         if finding.baseline == "better":
             yield "better", f"{finding.code} {finding.name}: {_changes(finding)}"
-    for gone in report.vanished[:_VANISHED_SHOWN]:
-        yield "gone", vanished_sentence(gone)
-    if len(report.vanished) > _VANISHED_SHOWN:
-        yield "gone", f"and {len(report.vanished) - _VANISHED_SHOWN:,} more"
+    yield from (("gone", sentence) for sentence in _gone(report))
 
 
-def vanished_sentence(gone: Vanished) -> str:
-    """Say that a finding of the baseline is found no more, and what to do."""
+def vanished_sentence(gone: Vanished, report: TraceReport) -> str:
+    """Say that a finding of the baseline is found no more, and the command that removes it.
+
+    Args:
+        gone: the finding.
+        report: the report that says so.
+    """
+    return f"{_is_gone(gone)}; remove it with `{_update_command(report)}`"
+
+
+def _gone(report: TraceReport) -> Iterator[str]:
+    """Yield what is no longer found, and once what removes it."""
+    if len(report.vanished) == 1:
+        yield vanished_sentence(report.vanished[0], report)
+    elif report.vanished:
+        yield from map(_is_gone, report.vanished[:_VANISHED_SHOWN])
+        if len(report.vanished) > _VANISHED_SHOWN:
+            yield f"and {len(report.vanished) - _VANISHED_SHOWN:,} more"
+        yield f"remove them with `{_update_command(report)}`"
+
+
+def _is_gone(gone: Vanished) -> str:
     scope = f" in {printable(gone.scope)}" if gone.scope else ""
-    return (
-        f"{gone.code} {gone.name}{scope} is no longer found ({printable(gone.message)}); remove it"
-        " with `analyze baseline update`"
-    )
+    return f"{gone.code} {gone.name}{scope} is no longer found ({printable(gone.message)})"
+
+
+def _update_command(report: TraceReport) -> str:
+    trace = "TRACE" if report.trace == STDIN_NAME else shlex.quote(report.trace)
+    file = shlex.quote(report.baseline or "FILE")
+    return visible(f"analyze baseline update {trace} -o {file}")
 
 
 def beside_baseline(finding: Finding) -> str | None:

@@ -9,8 +9,10 @@ from typing import Any
 import polars as pl
 
 from analyze.diff.comparability import share_outside_forwards
+from analyze.diff.same_work import input_shapes
 from analyze.engine.result import Finding, TraceReport, Uncaptured
 from analyze.errors import AnalyzeError
+from analyze.report.compare_words import unrelated
 from analyze.report.summary import precision_split
 from analyze.tables.build import Trace
 from analyze.tables.captured import SHAPE_COLUMNS
@@ -42,6 +44,9 @@ def compare(
 ) -> Row:
     """Return the traces side by side; times are microseconds, sizes bytes, null is unknown.
 
+    ``unlike`` says what keeps their times from being multiples of each other; then there are no
+    relative times unless a baseline is asked for.
+
     Args:
         sides: traces, each with what the rules found in it.
         absent: captures without a trace.
@@ -62,9 +67,11 @@ def compare(
         }
         for (trace, report), name in zip(sides, names, strict=True)
     ]
+    unlike = unrelated(rows, [input_shapes(trace) for trace, _ in sides])
     return {
         "schema_version": SCHEMA_VERSION,
-        "relative_to": add_relative(rows, baseline),
+        "relative_to": add_relative(rows, baseline, is_related=not unlike or baseline is not None),
+        "unlike": unlike,
         "traces": rows,
         "absent": [
             {"name": entry.name, "status": entry.status, "reason": entry.reason} for entry in absent
@@ -201,9 +208,21 @@ def _lesson(report: TraceReport) -> Row | None:
     }
 
 
-def add_relative(rows: Sequence[Row], baseline: str | None) -> Row | None:
-    """Give each row its time relative to the baseline's; return what that is relative to."""
-    time = next((key for key in _TIMES if all(row[key] for row in rows)), None)
+def add_relative(
+    rows: Sequence[Row], baseline: str | None, *, is_related: bool = True
+) -> Row | None:
+    """Give each row its time relative to the baseline's; return what that is relative to.
+
+    Args:
+        rows: the traces at a glance; they are added to.
+        baseline: name of the row that the others are relative to; without it the fastest.
+        is_related: otherwise no row has a relative time.
+
+    Raises:
+        AnalyzeError: there is no row of that name.
+    """
+    known = (key for key in _TIMES if is_related and all(row[key] for row in rows))
+    time = next(known, None)
     base = _baseline(rows, baseline, time)
     for row in rows:
         row["relative_time"] = row[time] / base[time] if base and time else None

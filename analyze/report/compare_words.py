@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from analyze.diff.comparability import is_same_unit, outside_sentences
+from analyze.diff.same_work import InputShapes, is_same_work
 from analyze.tables.captured import SHAPE_COLUMNS
 from analyze.tables.units import WHOLE_TRACE
 from analyze.words import UNKNOWN, duration, percentage, printable, share, size
@@ -13,6 +14,9 @@ Cell = Callable[[Data], str]
 Naming = Callable[[str], str]
 """How a name from a trace is written: safe to print, or as a code span of Markdown."""
 NOTHING = "-"
+_WORKLOAD = ("batch", "seq")
+"""Sizes that ``capture`` notes of every workload it made up."""
+
 _MANY = 999.5
 """From here on, three digits are no decimals."""
 
@@ -153,9 +157,13 @@ def lesson(row: Data) -> str:
 
 def notes(data: Data, named: Naming = printable) -> Iterator[str]:
     """Yield what a reader must know before comparing the numbers."""
-    rows = data["traces"]
-    if len(rows) > 1 or data["relative_to"] is not None:
-        yield relative_note(data["relative_to"], named)
+    rows, relative, unlike = data["traces"], data["relative_to"], data["unlike"]
+    if unlike and relative is None:
+        yield f"{left_out_note(unlike)}; --baseline NAME relates them all the same"
+    elif len(rows) > 1 or relative is not None:
+        yield relative_note(relative, named)
+    if unlike and relative is not None:
+        yield f"careful: times are multiples of a trace that is not like the others: {unlike[0]}"
     yield from cautions(rows, named)
 
 
@@ -164,6 +172,11 @@ def relative_note(relative: Data | None, named: Naming = printable) -> str:
     if relative is None:
         return "relative: there is no time that all of them have"
     return f"relative: {_TIME_WORDS[relative['time']]} / that of {named(relative['name'])}"
+
+
+def left_out_note(unlike: Sequence[str]) -> str:
+    """Say why there are no times relative to another trace's; see :func:`unrelated`."""
+    return f"relative times are left out: {', '.join(unlike)}"
 
 
 def cautions(rows: Sequence[Data], named: Naming = printable) -> Iterator[str]:
@@ -185,11 +198,18 @@ def cautions(rows: Sequence[Data], named: Naming = printable) -> Iterator[str]:
         yield f"careful: a forward is not the same thing in all: {', '.join(map(named, units))}"
 
 
-def unrelated(rows: Sequence[Data]) -> list[str]:
+def unrelated(rows: Sequence[Data], shapes: Sequence[InputShapes | None]) -> list[str]:
     """Return what keeps the time of one trace from being a multiple of another's, in words.
 
-    Of whole traces nothing says that they hold the same work.
+    Of whole traces nothing says that they hold the same work; of others only what ``capture`` noted
+    of its workload, or the inputs of their ops.
+
+    Args:
+        rows: the traces at a glance.
+        shapes: of the same traces, :func:`analyze.diff.same_work.input_shapes`.
     """
+    if len(rows) < 2:
+        return []
     differing = [
         words
         for key, words in (("device", "devices differ"), ("phase", "phases differ"))
@@ -202,7 +222,17 @@ def unrelated(rows: Sequence[Data]) -> list[str]:
         differing.append("a forward is not the same thing in all")
     elif WHOLE_TRACE in units:
         differing.append("whole traces need not hold the same work")
-    return differing
+    return differing or _other_work(rows, shapes)
+
+
+def _other_work(rows: Sequence[Data], shapes: Sequence[InputShapes | None]) -> list[str]:
+    """Return why the work of traces, between which nothing else differs, is not taken as equal."""
+    if all(row[name] is not None for row in rows for name in _WORKLOAD):
+        return []
+    alike = [is_same_work(shapes[0], other) for other in shapes[1:]]
+    if False in alike:
+        return ["most inputs of their ops are of other shapes"]
+    return ["no input shapes tell that the work is the same"] if None in alike else []
 
 
 def _units(rows: Sequence[Data]) -> list[str]:

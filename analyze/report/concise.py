@@ -41,7 +41,7 @@ def _lines(report: TraceReport) -> Iterator[str]:
         what = printable(f"failed {failure.code} {failure.name}")
         yield f"{trace}: {what}: {printable(failure.message)}"
     for gone in report.vanished:
-        yield f"{trace}: gone {visible(vanished_sentence(gone))}"
+        yield f"{trace}: gone {visible(vanished_sentence(gone, report))}"
 
 
 def _asides(finding: Finding, codes: dict[str, str]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from analyze.tables.captured import SHAPE_COLUMNS
+from analyze.tables.coverage import MOST_ANNOTATIONS
 from analyze.words import counted, duration, printable, share, size
 
 Data = Mapping[str, Any]
@@ -142,7 +143,9 @@ def _whole_trace(annotations: list[str]) -> str:
     if not annotations:
         return "the whole trace (no annotation, no ProfilerStep)"
     names = ", ".join(printable(name) for name in annotations)
-    return f"the whole trace (no ProfilerStep); --forward NAME takes an annotation: {names}"
+    # Of as many as a result holds there can be more.
+    others = "; `analyze regions` lists all" if len(annotations) == MOST_ANNOTATIONS else ""
+    return f"the whole trace (no ProfilerStep); --forward NAME takes an annotation: {names}{others}"
 
 
 def _recorded(coverage: Data) -> str:

@@ -1,5 +1,6 @@
 """One rule explained as text: what it says, and what became of the rows of a trace."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -25,6 +26,8 @@ from analyze.words import UNKNOWN, counted, printable, share, visible
 
 _GROUPS_SHOWN = 3
 _INDENT = (0, 0, 0, 2)
+_OPTIONAL = re.compile(r"\[\?(.*?)\?\]", re.DOTALL)
+_FIELD = re.compile(r"(?<!\{)\{([^{}]+)\}")
 _STYLES = {"mismatch": "bold red", "intermittent": "yellow", "error": "bold red", "pass": "green"}
 
 
@@ -79,11 +82,31 @@ def _how_it_judges(rule: Documentation) -> Iterator[tuple[str, str]]:
 
 def _what_follows(rule: Documentation) -> Iterator[tuple[str, str]]:
     if rule.fix:
-        yield "do", rule.fix
+        yield from _advice(rule.fix)
     if rule.explains:
         yield "explains", ", ".join(rule.explains)
     yield from (("mind", problem) for problem in rule.known_problems)
     yield from (("see", reference) for reference in rule.references)
+
+
+def _advice(fix: str) -> Iterator[tuple[str, str]]:
+    """Yield what a rule advises always, and what only where it knows what to insert."""
+    always = " ".join(_OPTIONAL.sub(" ", fix).split())
+    if always:
+        yield "do", _without_fields(always)
+    for part in _OPTIONAL.findall(fix):
+        yield "where so", _without_fields(part.strip())
+
+
+def _without_fields(template: str) -> str:
+    """Return a template as people read it: ``<name>`` for a value, the plural of a noun."""
+    words = _FIELD.sub(_in_words, template)
+    return words.replace("{{", "{").replace("}}", "}")
+
+
+def _in_words(field: re.Match[str]) -> str:
+    name, _, form = field[1].partition(":")
+    return form.rpartition("|")[2] if "|" in form else f"<{name}>"
 
 
 def _lowered(meaning: str) -> str:
@@ -149,7 +172,7 @@ def _grid(first: str, *others: str) -> Table:
     grid = Table(box=None, pad_edge=False)
     grid.add_column(Text(first), overflow="fold")
     for heading in others:
-        grid.add_column(Text(heading), justify="right", overflow="fold")
+        grid.add_column(Text(heading), justify="right", no_wrap=True)
     return grid
 
 
@@ -177,12 +200,15 @@ def _print_group(
         heading = f"group {number} of {funnel.group_count:,}: {_named(group.group)}"
         console.print(Padding(Text(heading), _INDENT))
     grid = _grid(f"per {printable(funnel.unit)}", "lowest", "median", "highest", "unknown")
-    for measure in group.measures:
+    texts = [measure for measure in group.measures if isinstance(measure.middle, str)]
+    numbers = [measure for measure in group.measures if measure not in texts]
+    for measure in numbers:
         values = (measure.lowest, measure.middle, measure.highest)
         shown = (Text(printable(_value(measure, value))) for value in values)
         grid.add_row(Text(measure.name), *shown, f"{measure.unknown:,}")
-    if group.measures:
+    if numbers:
         console.print(Padding(grid, _INDENT))
+    print_pairs(console, ((measure.name, _commonest(measure)) for measure in texts))
     if rule.expect is not None:
         print_pairs(console, [("expects", visible(f"{rule.expect}: {_counts(funnel, group)}"))])
 
@@ -200,10 +226,16 @@ def _cell(value: Any) -> str:
     return UNKNOWN if value is None else str(value)
 
 
+def _commonest(measure: MeasureRange) -> str:
+    """Return a text as it is in most units, and in how many it is not known."""
+    unknown = f" ({UNKNOWN} in {measure.unknown:,})" if measure.unknown else ""
+    return f"{printable(str(measure.middle))}{unknown}"
+
+
 def _value(measure: MeasureRange, value: Any) -> str:
     if value is None:
-        all_text = measure.lowest is None and measure.middle is not None
-        return "" if all_text else UNKNOWN
+        all_flags = measure.lowest is None and measure.middle is not None
+        return "" if all_flags else UNKNOWN
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value).lower() if isinstance(value, bool) else str(value)
     if measure.format in FORMATS:

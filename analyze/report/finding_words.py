@@ -19,6 +19,9 @@ Pair = tuple[str, str]
 _FEW_ROWS = 3
 _MANY_RULES = 4
 _LONG_NAME = 60
+_COLUMN_WORDS = {"short_name": "kernel", "parent": "ops in", "op_us": "in that op"}
+"""Columns whose names alone would be misread: by column, what is said before the value."""
+
 _LONGEST_CELL = 100
 """Characters of one value of a row of evidence in a short report."""
 
@@ -66,7 +69,7 @@ def _what_is_so(finding: Finding) -> Iterator[Pair]:
 
 def _of(finding: Finding) -> Iterator[Pair]:
     group = ", ".join(
-        f"{printable(key)} {_group_word(value)}" for key, value in finding.group.items()
+        f"{evidence_label(key)} {_group_word(value)}" for key, value in finding.group.items()
     )
     if group:
         yield "of", group
@@ -151,7 +154,9 @@ def _cut(text: str, longest: int | None) -> str:
 
 
 def evidence_label(column: str) -> str:
-    """Word the name of a column of evidence; its unit stands with the values."""
+    """Word the name of a column of evidence, or of a group; its unit stands with the values."""
+    if column in _COLUMN_WORDS:
+        return _COLUMN_WORDS[column]
     return printable(column).removesuffix("_us").removesuffix("_bytes").replace("_", " ")
 
 
@@ -219,6 +224,11 @@ def unanswered(report: TraceReport) -> Iterator[Pair]:
     for reason, rules in _by_reason(report).items():
         yield "not applicable", f"{', '.join(map(printable, rules))}: {printable(reason)}"
     yield from _ignored_and_failed(report)
+
+
+def of_little_weight(bound_by: Finding) -> str:
+    """Say of findings that they hardly matter; see :attr:`analyze.report.verdict.Order.minor`."""
+    return f"of little weight while {called(bound_by)} holds"
 
 
 def unanswered_in_short(report: TraceReport) -> Iterator[Pair]:

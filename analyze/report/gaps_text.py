@@ -1,6 +1,6 @@
 """Busy and idle time, the causes of idle time and the longest gaps, as text."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -19,6 +19,9 @@ _BLOCKS = "·▁▂▃▄▅▆▇█"
 
 _MUCH = 0.05
 """Share of a time from which on a call or op is named beside the one with the most."""
+
+_LITTLE = 0.01
+"""Share of a time below which what it was spent on is not told."""
 
 CAUSES = {
     "host": "launched too late",
@@ -122,9 +125,16 @@ def _totals(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         part = share(between / data["gap_time_us"])
         yield "forwards", f"{part} of it lies between forwards, the rest inside one"
     activity = data["host_activity"]
-    spent = _spent(activity, activity["gap_time_us"])
+    late = activity["gap_time_us"]
+    spent = _spent(activity, late)
     if spent:
-        yield "CPU", f"while it was late, the launching threads were {spent}"
+        causes = _listed([row["cause"] for row in data["causes"] if row["cause"] in LATE])
+        yield "CPU", f"in the {duration(late)} of {causes}, the launching threads were {spent}"
+
+
+def _listed(causes: Sequence[str]) -> str:
+    *first, last = causes
+    return f"causes {', '.join(first)} and {last}" if first else f"cause {last}"
 
 
 def _spent(activity: Mapping[str, Any], total: float) -> str:
@@ -141,18 +151,25 @@ def _spent(activity: Mapping[str, Any], total: float) -> str:
     }
     known = {name: time for name in words if (time := activity[f"{name}_us"])}
     rows = sorted(known.items(), key=lambda item: -item[1])
-    parts = [f"{share(time / total)} {words[name]}" for name, time in rows]
+    shown = [(name, time) for name, time in rows if time >= _LITTLE * total] or rows[:1]
+    parts = [f"{share(time / total)} {words[name]}" for name, time in shown]
     rest = round(total - sum(known.values()), 3)
     if parts and rest > 0:
         parts.append(f"{share(rest / total)} unknown")
     return ", ".join(parts)
 
 
-def _names(most: list[dict[str, Any]], total: float) -> str:
-    """Name what had the most of a time and what else had much of it, with shares if several had."""
+def _names(most: list[dict[str, Any]] | None, total: float) -> str:
+    """Name what had the most of a time and what else had much of it, with shares if several had.
+
+    Nothing is named where it is not known.
+    """
+    if not most:
+        return ""
     if len(most) == 1:
         return f" ({printable(most[0]['name'])})"
-    much = [row for row in most if row["time_us"] >= _MUCH * total] or most[:1]
+    first = [row for row in most[:1] if row["time_us"] >= _LITTLE * total]
+    much = [row for row in most if row["time_us"] >= _MUCH * total] or first
     shares = [f"{share(row['time_us'] / total)} {printable(row['name'])}" for row in much]
     return f" ({', '.join(shares)})" if shares else ""
 
@@ -200,7 +217,7 @@ def _host_lines(gap: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     spent = _spent(gap, gap["dur_us"])
     if spent:
         yield "CPU", spent
-    if gap["op_chain"] is not None:
+    if gap["op_chain"] is not None and gap["op_us"] >= _LITTLE * gap["dur_us"]:
         part = share(gap["op_us"] / gap["dur_us"])
         yield "op", f"{short_chain(gap['op_chain'])} ({part})"
     if gap["source"] is not None:

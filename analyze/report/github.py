@@ -12,13 +12,16 @@ words of ours, and escaped as the toolkit of GitHub Actions does (``escapeData``
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from analyze.engine.result import Finding, Level, TraceReport, unread
-from analyze.report.baseline_words import beside_baseline, shown_findings
+from analyze.report.baseline_words import beside_baseline
 from analyze.report.coverage_text import loss_sentences, reservations, trimmed_sentences
-from analyze.report.finding_words import closing_line, savings
+from analyze.report.finding_words import closing_line, of_little_weight, savings
 from analyze.report.formats import Rendering
-from analyze.report.source_line import source_line
+from analyze.report.source_line import SourceLine, may_be_in, source_line
+from analyze.report.verdict import order_of
 from analyze.words import counted, printable, visible
 
 _WORKSPACE = "GITHUB_WORKSPACE"
@@ -34,8 +37,21 @@ _DAMAGE_RULE = "TRACE105"
 """The built-in rule whose finding says that a file is damaged: a warning would say it again."""
 
 _COMMANDS: dict[Level, str] = {"error": "error", "warning": "warning", "info": "notice"}
-_Found = tuple[str, Finding]
-"""A trace and a finding in it."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A finding in a trace; ``bound_by`` is what makes it of little weight."""
+
+    trace: str
+    finding: Finding
+    bound_by: Finding | None
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """Where it stands among the others: what is of little weight comes last."""
+        return (self.bound_by is not None, self.finding.rank)
+
 
 _OLD_COMMAND = "##["
 """What begins a command of the older form, anywhere in a line."""
@@ -44,12 +60,12 @@ _OLD_COMMAND = "##["
 def write_github(reports: Sequence[TraceReport], _rendering: Rendering) -> str:
     """Return annotations, the severest first, then the tally of each trace as plain lines."""
     workspace = os.environ.get(_WORKSPACE)
-    ranked = sorted(_annotated(reports), key=lambda pair: pair[1].rank)
+    ranked = sorted(_annotated(reports), key=lambda found: found.place)
     failed = _about_traces("error", [entry.message for entry in unread(reports)])
     partial = _about_traces("warning", [*_partial(reports)])
     shown, left_out = _divided(ranked, {"error": len(failed), "warning": len(partial)})
     lines = [*failed, *partial]
-    lines += [_annotation(trace, finding, workspace) for trace, finding in shown]
+    lines += [_annotation(found, workspace) for found in shown]
     if left_out:
         lines.append(_more(left_out))
     for report in reports:
@@ -83,9 +99,9 @@ def _about_traces(command: str, sentences: Sequence[str]) -> list[str]:
 
 def _annotated(reports: Sequence[TraceReport]) -> Iterator[_Found]:
     for report in reports:
-        for finding in shown_findings(report, verbose=False):
-            if finding.state != "benign":
-                yield report.trace, finding
+        order = order_of(report)
+        yield from (_Found(report.trace, finding, None) for finding in order.problems)
+        yield from (_Found(report.trace, finding, order.bound_by) for finding in order.minor)
 
 
 def _divided(
@@ -102,25 +118,37 @@ def _divided(
     room = {level: MOST_OF_A_LEVEL - taken.get(level, 0) for level in _COMMANDS}
     room["info"] -= 1
     shown, left_out = [], []
-    for trace, finding in ranked:
-        if room[finding.severity]:
-            room[finding.severity] -= 1
-            shown.append((trace, finding))
+    for found in ranked:
+        if room[found.finding.severity]:
+            room[found.finding.severity] -= 1
+            shown.append(found)
         else:
-            left_out.append(finding)
+            left_out.append(found.finding)
     return shown, left_out
 
 
-def _annotation(trace: str, finding: Finding, workspace: str | None) -> str:
+def _annotation(found: _Found, workspace: str | None) -> str:
+    finding = found.finding
     properties = {"title": f"{finding.code} {finding.name}"}
-    line = source_line(finding.source, workspace)
+    line = _line(finding, workspace)
     if line is not None:
         properties = {"file": line.file, "line": str(line.line), **properties}
-    return _command(_COMMANDS[finding.severity], properties, "\n".join(_message(trace, finding)))
+    return _command(_COMMANDS[finding.severity], properties, "\n".join(_message(found)))
 
 
-def _message(trace: str, finding: Finding) -> Iterator[str]:
-    yield f"{visible(trace)}: {printable(finding.message)}"
+def _line(finding: Finding, workspace: str | None) -> SourceLine | None:
+    line = source_line(finding.source, workspace)
+    root = Path(workspace or Path.cwd())
+    return line if line is not None and may_be_in(root, line.file) else None
+
+
+def _message(found: _Found) -> Iterator[str]:
+    finding = found.finding
+    yield f"{visible(found.trace)}: {printable(finding.message)}"
+    if found.bound_by is not None:
+        yield of_little_weight(found.bound_by)
+    if finding.source:
+        yield f"at: {printable(finding.source)}"
     yield f"expected: {printable(finding.guess)}"
     if finding.fix:
         yield f"do: {printable(finding.fix)}"

@@ -42,13 +42,17 @@ def idle_share(report: TraceReport) -> float:
 
 
 def unexplained_idle(report: TraceReport) -> str | None:
-    """Say that the GPU is idle for much of its time and why; None where a finding does."""
+    """Say that the GPU is idle for much of its time and why; None where a finding does.
+
+    What a baseline knows is not shown, so that it tells nobody.
+    """
     known = report.coverage["gpu_time"] or {}
     main = next(iter(known.get("idle_causes", ())), None)
     if main is None or idle_share(report) <= MUCH_IDLE:
         return None
     cause = main["cause"]
-    if any(_explains(finding, cause) for finding in report.findings):
+    shown = (finding for finding in report.findings if not finding.is_known)
+    if any(_explains(finding, cause) for finding in shown):
         return None
     because = _BECAUSE.get(cause, printable(f"of {cause}"))
     name = f" (cause {printable(cause)})" if cause is not None else ""

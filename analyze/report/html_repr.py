@@ -9,9 +9,10 @@ from html import escape
 
 from analyze.engine.result import Finding, Level, TraceReport
 from analyze.report.coverage_text import Data, coverage_in_short, coverage_lines
+from analyze.report.finding_words import of_little_weight
 from analyze.report.next_command import next_command
 from analyze.report.text import closing_line, sentences, unanswered
-from analyze.report.verdict import verdict
+from analyze.report.verdict import order_of, verdict
 from analyze.words import counted, printable, visible
 
 MAX_FINDINGS = 50
@@ -34,9 +35,14 @@ _FINDING = "margin:0.6em 0;padding-left:0.6em;border-left:3px solid"
 
 def report_html(report: TraceReport) -> str:
     """Return a report as HTML: the verdict, findings, the next command; the rest folded away."""
+    order = order_of(report)
     top_level = [finding for finding in report.findings if finding.explained_by is None]
+    shown = top_level[:MAX_FINDINGS]
+    minor = [finding for finding in shown if finding in order.minor]
     parts = [_pairs(_in_short(report))]
-    parts += [_finding(finding) for finding in top_level[:MAX_FINDINGS]]
+    parts += [_finding(finding) for finding in shown if finding not in minor]
+    if order.bound_by and minor:
+        parts.append(_folded(of_little_weight(order.bound_by), "".join(map(_finding, minor))))
     if len(top_level) > MAX_FINDINGS:
         parts.append(f"<p>and {counted(len(top_level) - MAX_FINDINGS, 'more finding')}</p>")
     parts.append(_next(report))

@@ -1,7 +1,7 @@
 """The kernels of one trace as text: a line of times for each name, and below it the details."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from analyze.engine.per import Per, unit_in_words
 from analyze.report.condition import condition_sentence
 from analyze.report.console import buffer_console, rendered
 from analyze.report.summary import DEFAULT_SHARED_MEMORY_LIMIT
@@ -74,12 +75,13 @@ def _print_names(console: Console, report: Data, shown: list[Data], *, full_name
     console.print(Text(meaning, "dim"))
     console.print(Text(_aligned(_COLUMNS), style="dim"))
     alike = Counter(row["short_name"] for row in report["names"])
+    unit = unit_in_words(Per("forward"), report["coverage"]["forward_is"])
     for row in shown:
         name = row["name"] if full_names else row["short_name"]
         namesakes = 1 if full_names else alike[row["short_name"]]
         console.print(Text(printable(name or UNKNOWN), style="bold"), overflow="fold")
         console.print(Text(_aligned(_times(row))))
-        print_details(console, _details(row, namesakes))
+        print_details(console, _details(row, namesakes, unit))
     if names > len(shown):
         rest = report["names"][len(shown) :]
         times = [row["total_us"] for row in rest if row["total_us"] is not None]
@@ -131,14 +133,15 @@ def _times(row: Data) -> tuple[str, ...]:
     )
 
 
-def _details(row: Data, namesakes: int) -> Iterator[tuple[str, str]]:
+def _details(row: Data, namesakes: int, unit: str) -> Iterator[tuple[str, str]]:
     """Yield what is known of a kernel name.
 
     Args:
         row: the data.
         namesakes: how many of the names have this short name.
+        unit: what a forward is in the trace.
     """
-    yield "kind", _what(row)
+    yield "kind", _what(row, unit)
     if namesakes > 1:
         yield "name", f"{namesakes:,} names are shortened to this; --full-names tells them apart"
     if row["launch"] is None:
@@ -149,16 +152,16 @@ def _details(row: Data, namesakes: int) -> Iterator[tuple[str, str]]:
         if row["launch"]["waves"] is not None:
             yield "waves", _waves(row["launch"])
     yield from _origin(row)
-    yield from owner_lines("at", row["sources"])
+    yield from _owner_lines("at", row["sources"], row)
 
 
-def _what(row: Data) -> str:
+def _what(row: Data, unit: str) -> str:
     parts = [row["family"] or "family unknown"]
     if row["precision"] is not None or row["tensor_core"] is not None:
         cores = {True: "tensor cores", False: "no tensor cores", None: "tensor cores unknown"}
         parts += [row["precision"] or "precision unknown", cores[row["tensor_core"]]]
     if row["per_forward"] is not None:
-        parts.append(f"{row['per_forward']:g} per forward")
+        parts.append(f"{row['per_forward']:g} per {unit}")
     return ", ".join(parts)
 
 
@@ -211,7 +214,7 @@ def _reported(launch: Data) -> str:
 
 
 def _origin(row: Data) -> Iterator[tuple[str, str]]:
-    yield from owner_lines("from", row["op_chains"])
+    yield from _owner_lines("from", row["op_chains"], row)
     unknown = row["op_chains"]["unknown"]
     if unknown:
         unlinked = row["unlinked"]
@@ -219,11 +222,28 @@ def _origin(row: Data) -> Iterator[tuple[str, str]]:
         yield "from", f"no op known for {unknown:,} of {row['count']:,}{reason}"
 
 
-def owner_lines(label: str, owners: Data) -> Iterator[tuple[str, str]]:
-    """Yield the first owners, each with the number of its kernels, and how many are left."""
+def _owner_lines(label: str, owners: Data, row: Data) -> Iterator[tuple[str, str]]:
+    """Yield the owners with the most time, then what is left; with the time if there are several.
+
+    Args:
+        label: of the lines.
+        owners: the owners of a kernel name.
+        row: what is known of that name.
+    """
     top = owners["top"][:_SHOWN_OWNERS]
+    several = owners["distinct"] > 1
     for owner in top:
-        yield label, f"{printable(owner['value'])} ({owner['count']:,})"
+        time = f"{duration(owner['total_us'])}, " if several else ""
+        yield label, f"{printable(owner['value'])} ({time}{owner['count']:,})"
     more = owners["distinct"] - len(top)
     if more > 0:
-        yield label, f"and {more:,} more"
+        yield label, f"and {more:,} more ({_rest(owners, top, row)})"
+
+
+def _rest(owners: Data, top: Sequence[Data], row: Data) -> str:
+    """Word the kernels of the owners that are not shown; their time where all owners are known."""
+    count = row["count"] - (owners["unknown"] or 0) - sum(owner["count"] for owner in top)
+    times = [owner["total_us"] for owner in top]
+    if owners["unknown"] or None in (row["total_us"], *times):
+        return f"{count:,}"
+    return f"{duration(max(row['total_us'] - sum(times), 0.0))}, {count:,}"

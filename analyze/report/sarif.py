@@ -12,6 +12,7 @@ from typing import Any
 from analyze.engine.result import TraceReport, unread
 from analyze.report.baseline_words import vanished_sentence
 from analyze.report.coverage_text import quality_sentences, trimmed_sentences
+from analyze.report.finding_words import of_little_weight
 from analyze.report.formats import Rendering
 from analyze.report.json_writer import to_json
 from analyze.report.sarif_locations import (
@@ -23,7 +24,8 @@ from analyze.report.sarif_locations import (
 from analyze.report.sarif_results import baseline_state, make_result
 from analyze.report.sarif_rules import rules_of
 from analyze.report.sarif_text import bounded, message
-from analyze.words import counted
+from analyze.report.verdict import order_of
+from analyze.words import counted, printable
 
 Data = dict[str, Any]
 
@@ -109,8 +111,9 @@ def _results(
 ) -> tuple[list[Data], int]:
     """Return the results of all traces and how many there are beyond the limit, the mildest."""
     found = [
-        (finding, trace)
+        (finding, trace, order.bound_by if finding in order.minor else None)
         for report, trace in zip(reports, traces, strict=True)
+        for order in [order_of(report)]
         for finding in report.findings
     ]
     severest_first = sorted(range(len(found)), key=lambda number: found[number][0].rank)
@@ -118,12 +121,14 @@ def _results(
     has_baseline = all(report.baseline is not None for report in reports)
     root, seen = source_root(), Counter[str]()
     results = []
-    for number, (finding, trace) in enumerate(found):
+    for number, (finding, trace, bound_by) in enumerate(found):
         seen[finding.fingerprint] += 1
         if number not in kept:
             continue
         occurrence = seen[finding.fingerprint]
         result = make_result(finding, occurrence, indices[finding.code], trace, root)
+        if bound_by is not None:
+            result["properties"]["ofLittleWeight"] = printable(of_little_weight(bound_by))
         if has_baseline:
             result["baselineState"] = baseline_state(finding)
         results.append(result)
@@ -165,7 +170,7 @@ def _notifications(
             yield {**_about_trace("not-applicable", "note", unanswered.reason, trace), **rule}
         # Not results that are ``absent``: who knows no baselines takes those for findings.
         for gone in report.vanished:
-            yield _about_trace("no-longer-found", "note", vanished_sentence(gone), trace)
+            yield _about_trace("no-longer-found", "note", vanished_sentence(gone, report), trace)
 
 
 def _ignored(

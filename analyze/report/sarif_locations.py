@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from analyze.report.json_writer import visible_surrogates
 from analyze.report.sarif_text import message
-from analyze.report.source_line import recorded_line
+from analyze.report.source_line import may_be_in, recorded_line
 
 Data = dict[str, Any]
 
@@ -58,7 +58,8 @@ def artifact_location(path: str, root: Path, folder: Path) -> Data:
 def source_location(source: str | None, root: Path) -> Data | None:
     """Return the physical location of a source line; None where it is not known.
 
-    Profilers name files relative to an entry of ``sys.path``, of which the root is the likeliest.
+    Profilers name files relative to an entry of ``sys.path``: one that the sources at hand lack is
+    of an installed package, and not known.
 
     Args:
         source: as recorded.
@@ -67,8 +68,11 @@ def source_location(source: str | None, root: Path) -> Data | None:
     recorded = recorded_line(source)
     if recorded is None or len(recorded.file) > _LONGEST_FILE:
         return None
+    location = artifact_location(recorded.file, root, root)
+    if "uriBaseId" in location and not may_be_in(root, recorded.file):
+        return None
     return {
-        "artifactLocation": artifact_location(recorded.file, root, root),
+        "artifactLocation": location,
         "region": {"startLine": recorded.line},
     }
 

@@ -148,6 +148,7 @@ def _properties(finding: Finding) -> Data:
         "measures": bounded(finding.measures),
         "group": bounded(finding.group),
         "rows": finding.places_total,
+        "source": bounded(finding.source),
         "explainedBy": finding.explained_by,
         "baselineChanges": bounded(finding.baseline_changes),
     }

@@ -3,7 +3,7 @@
 import os
 import re
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 _FILE_AND_LINE = re.compile(
     r"(?P<file>.+?)(?::(?P<line>\d{1,9})|\((?P<framed>\d{1,9})\): .*)", re.S
@@ -38,6 +38,22 @@ def recorded_line(source: str | None) -> SourceLine | None:
         return None
     line = int(found["line"] or found["framed"])
     return SourceLine(found["file"].replace("\\", "/"), line) if line else None
+
+
+def may_be_in(root: Path, file: str) -> bool:
+    """Whether a file may be one of the project: where its sources are at hand, whether it is there.
+
+    Profilers name the files of installed packages as they name those of the project, relative to an
+    entry of ``sys.path``: only the sources tell them apart.
+
+    Args:
+        root: of the project's sources.
+        file: relative to it.
+    """
+    try:
+        return not root.is_dir() or (root / file).is_file()
+    except (OSError, ValueError):  # no name of a file
+        return False
 
 
 def source_line(source: str | None, workspace: str | None) -> SourceLine | None:

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from analyze.kernels.display import shorten
+from analyze.kernels.namesakes import told_apart
 from analyze.report.console import buffer_console, plain_table, rendered
 from analyze.report.coverage_text import coverage_lines
 from analyze.words import amount, counted, duration, percentage, printable, share, size
@@ -80,9 +80,11 @@ def _print_kernels(console: Console, summary: Mapping[str, Any]) -> None:
     shown = counted(len(summary["top5_kernels"]), "kernel")
     title = f"\nTop {shown} of {names}, {duration(total)} in all"
     table = plain_table(title, "kernel", "count", "time", "share of kernel time")
-    for kernel in summary["top5_kernels"]:
+    top = [{**kernel, "name": kernel["name"] or "unknown"} for kernel in summary["top5_kernels"]]
+    names_shown = told_apart(dict.fromkeys(kernel["name"] for kernel in top))
+    for kernel in top:
         table.add_row(
-            Text(printable(shorten(kernel["name"] or "unknown"))),
+            Text(printable(names_shown[kernel["name"]])),
             f"{kernel['count']:,}",
             duration(kernel["time_us"]),
             _share(kernel["time_us"], total),
@@ -144,11 +146,15 @@ def _cpu_ops(summary: Mapping[str, Any]) -> str:
     )
 
 
+def _occupancy_range(occupancy: Mapping[str, Any]) -> str:
+    lowest, highest = percentage(occupancy["min"]), percentage(occupancy["max"])
+    if lowest == highest:
+        return lowest
+    return f"{lowest} to {highest}, median {percentage(occupancy['median'])}"
+
+
 def _occupancy_sentence(occupancy: Mapping[str, Any]) -> str:
-    sentence = (
-        f"reported {percentage(occupancy['min'])} to {percentage(occupancy['max'])},"
-        f" median {percentage(occupancy['median'])}; {occupancy['zeros']:,} zeros"
-    )
+    sentence = f"reported {_occupancy_range(occupancy)}; {occupancy['zeros']:,} zeros"
     misreported = occupancy["zeros_with_shared_memory_over_49152"]
     if misreported:
         sentence += (

@@ -20,8 +20,8 @@ from analyze.report.coverage_text import coverage_in_short, coverage_lines, rese
 from analyze.report.finding_words import (
     MARKS,
     Pair,
-    called,
     closing_line,
+    of_little_weight,
     savings_in_short,
     sentences,
     short_sentences,
@@ -176,7 +176,10 @@ def _print_rest(console: Console, order: Order, leading: Sequence[Finding]) -> N
 
 
 def _why_minor(bound_by: Finding | None) -> str:
-    return f"Of little weight while {called(bound_by)} holds:" if bound_by else ""
+    if bound_by is None:
+        return ""
+    words = of_little_weight(bound_by)
+    return f"{words[:1].upper()}{words[1:]}:"
 
 
 def _print_lines(console: Console, title: str, findings: Sequence[Finding]) -> None:
@@ -214,10 +217,14 @@ def _print_end(console: Console, report: TraceReport) -> None:
     _print_short_pairs(console, [*baseline_lines(report), *unanswered_in_short(report)])
     everything = "--verbose shows all there is"
     step = next_command(report)
-    words = f"{visible(': '.join(step))}; {everything}" if step else everything
-    # A command that is longer than a line stays in one piece, to be copied.
-    line = Text(f"  {'next':<{_LABEL}}  {words}")
-    console.print(line, no_wrap=True, overflow="ignore", crop=False)
+    words = f"{step[1]} ({everything}):" if step else everything
+    grid = _grid(2)
+    grid.add_row(Text(f"  {'next':<{_LABEL}}"), Text(words))
+    console.print(grid)
+    if step:
+        # A command that is longer than a line stays in one piece, to be copied.
+        line = Text(f"  {'':<{_LABEL}}  {visible(step[0])}")
+        console.print(line, no_wrap=True, overflow="ignore", crop=False)
     _print_closing_line(console, report)
 
 

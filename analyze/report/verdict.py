@@ -19,6 +19,9 @@ _WAITING = "idle"
 _MOST = 0.5
 """Share of the GPU's time that is most of it."""
 
+_GUESSED = "guess"
+"""Category of the rules that guess files are compiled to."""
+
 _OF_THE_DEVICE = "occupancy"
 """Category of the rules that ask how well a kernel fills the GPU."""
 
@@ -87,8 +90,24 @@ def verdict(report: TraceReport) -> str:
     """Return what a report comes to: how much was found, and where most could be saved.
 
     It says too what no finding tells: that the GPU is idle for much of the time; where nothing was
-    found, what its time goes to.
+    found, what its time goes to; which guesses hold.
     """
+    found, held = _found(report), _guesses_held(report)
+    return f"{found.removesuffix('.')}. {held}." if held else found
+
+
+def _guesses_held(report: TraceReport) -> str:
+    """Say how many guesses hold; nothing where none does."""
+    held = sum(rule.category == _GUESSED for rule in report.passed)
+    wrong = len({finding.code for finding in report.findings if finding.category == _GUESSED})
+    if not held:
+        return ""
+    if wrong:
+        return f"{held:,} of {held + wrong:,} guesses hold"
+    return counted(held, "guess holds", "guesses hold")
+
+
+def _found(report: TraceReport) -> str:
     found = [f for f in report.findings if f.state != "benign" and not f.is_known]
     if found:
         return f"{'. '.join(_sentences(report, found))}."

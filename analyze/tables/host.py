@@ -30,8 +30,8 @@ MAX_CHAINS = 1 << 17
 MAX_CHAIN_LENGTH = 2048
 """Bounds on the distinct op chains that are spelt out, and on the characters of one."""
 
-_PHASES = ("other", "forward", "backward", "optimizer")
-_OTHER, _FORWARD, _BACKWARD, _OPTIMIZER = range(len(_PHASES))
+_PHASES = ("other", "forward", "backward", "optimizer", "other")
+_UNTOLD, _FORWARD, _BACKWARD, _OPTIMIZER, _LOADING = range(len(_PHASES))
 _NO_DTYPE = 0
 
 _BACKWARD_PREFIXES = (
@@ -39,8 +39,14 @@ _BACKWARD_PREFIXES = (
     # DDP's reducer writes the reduced buckets back when the autograd engine is done with its tasks.
     "torch.distributed.ddp.reducer::copy_bucket_to_grad",
     "torch.distributed.ddp.reducer::mul_out",
+    "torch::autograd::",
 )
+_BACKWARD_NODE = r"^\w+Backward\d*$"
+"""A node of the autograd graph: torch 1.8 and 1.9 record it alone, and 1.8 no forward thread."""
 _OPTIMIZER_PREFIX = "Optimizer."
+_LOADING_PREFIX = "enumerate(DataLoader)"
+_NAMED_PHASES = {_OPTIMIZER_PREFIX: _OPTIMIZER, _LOADING_PREFIX: _LOADING}
+"""What annotations say by how their names begin; torch 1.8 and 1.9 write them as ops."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +109,7 @@ _Inherited = tuple[int | None, int | None, int | None, int, int, int, int]
 A plain tuple, because there is one for each of millions of nodes.
 """
 _INHERITED = ("op_row", "root_row", "region_row", "depth", "chain", "phase", "root_dtype")
-_NOTHING: _Inherited = (None, None, None, 0, 0, _OTHER, _NO_DTYPE)
+_NOTHING: _Inherited = (None, None, None, 0, 0, _UNTOLD, _NO_DTYPE)
 
 
 def _inherit(nodes: pl.DataFrame) -> list[pl.Series]:
@@ -124,18 +130,8 @@ class _TopDown:
         self._dtype_texts, self._dtypes = _codes(nodes["dtype"].fill_null(""))
         self._parents: list[int | None] = nodes["parent"].to_list()
         self._is_op: list[bool] = nodes["is_op"].to_list()
-        self._is_backward: list[bool] = (
-            nodes.select(
-                (pl.col("forward_thread") > 0).fill_null(value=False)
-                | pl.any_horizontal(
-                    pl.col("name").str.starts_with(prefix).fill_null(value=False)
-                    for prefix in _BACKWARD_PREFIXES
-                )
-            )
-            .to_series()
-            .to_list()
-        )
-        self._is_optimizer = [name.startswith(_OPTIMIZER_PREFIX) for name in self._name_texts]
+        self._is_backward: list[bool] = _are_backward(nodes).to_list()
+        self._named_phases = [_phase_of_name(name) for name in self._name_texts]
         self._children = _count_children(self._parents)
         self._merged_into: dict[int, int] = {}
         self._inherited: list[_Inherited] = []
@@ -174,17 +170,21 @@ class _TopDown:
             root_row = row
         if root_dtype == _NO_DTYPE:
             root_dtype = self._dtypes[row]
+        named = self._named_phases[name]
         if self._is_backward[row]:
             phase = _BACKWARD
-        elif phase == _OTHER:
+        elif named is not None:
+            phase = named
+        elif phase == _UNTOLD:
             phase = _FORWARD
         chain = self._chain_codes.get((chain, name)) or self._extend_chain(chain, name)
         return row, root_row, region_row, depth, chain, phase, root_dtype
 
     def _enter_annotation(self, row: int, above: _Inherited) -> _Inherited:
         op_row, root_row, _, depth, chain, phase, root_dtype = above
-        if self._is_optimizer[self._names[row]]:
-            phase = _OPTIMIZER
+        named = self._named_phases[self._names[row]]
+        if named is not None:
+            phase = named
         return op_row, root_row, row, depth, chain, phase, root_dtype
 
     def _extend_chain(self, chain: int, name: int) -> int:
@@ -213,6 +213,48 @@ class _TopDown:
             _spelt_out("phase", list(_PHASES), facts["phase"]),
             _spelt_out("root_dtype", self._dtype_texts, facts["root_dtype"]),
         ]
+
+
+def _phase_of_name(name: str) -> int | None:
+    """Return the phase that a name tells for itself and what is inside it."""
+    phases = (phase for prefix, phase in _NAMED_PHASES.items() if name.startswith(prefix))
+    return next(phases, None)
+
+
+def _are_backward(nodes: pl.DataFrame) -> pl.Series:
+    """Return which nodes are backward work whatever they are inside of.
+
+    Beside what says so itself it is all that an autograd thread runs: between its nodes it adds up
+    gradients, and runs hooks.
+    """
+    names = pl.col("name")
+    is_named = pl.any_horizontal(names.str.starts_with(prefix) for prefix in _BACKWARD_PREFIXES)
+    is_node = pl.col("is_op") & names.str.contains(_BACKWARD_NODE)
+    told = nodes.select(
+        "lane", "start_ns", "name", "is_op", "forward_thread", "parent",
+        is_backward=((pl.col("forward_thread") > 0) | is_named | is_node).fill_null(value=False),
+    )  # fmt: skip
+    return told["is_backward"] | told["lane"].is_in(_autograd_lanes(told).implode())
+
+
+def _autograd_lanes(told: pl.DataFrame) -> pl.Series:
+    """Return the threads that run nothing but backward work.
+
+    Their first op is a node of the autograd graph, while a thread that calls ``backward()`` makes
+    the first gradient before that. A recording may begin later: so they take no step either, and
+    record no op that a backward would follow (``Fwd thread id`` 0).
+    """
+    roots = told.filter(pl.col("parent").is_null())
+    first = roots.filter("is_op").sort("start_ns", maintain_order=True).group_by("lane").first()
+    takes_steps = pl.any_horizontal(
+        pl.col("name").str.starts_with(prefix) for prefix in (STEP_PREFIX, *_NAMED_PHASES)
+    )
+    others = told.filter(
+        takes_steps | (pl.col("parent").is_null() & (pl.col("forward_thread") == 0))
+    )
+    return first.filter(pl.col("is_backward") & ~pl.col("lane").is_in(others["lane"].implode()))[
+        "lane"
+    ]
 
 
 def _self_times(nodes: pl.DataFrame) -> pl.Series:

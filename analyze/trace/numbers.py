@@ -19,10 +19,10 @@ EXACT_FLOAT_US = float(1 << 43)
 
 _MAX_NS = (1 << 63) - 1
 _NUMBERS = frozenset({int, float})
-_LONG_TS = re.compile(rb'("ts"\s*:\s*)([89]\d{12}\.\d+|\d{14,}\.\d+)')
+_LONG_TS = re.compile(rb'("ts"\s*:\s*)([89]\d{12}\.\d+|\d{14,}\.\d+)(?![\d.eE])')
 """At least as large as :data:`EXACT_FLOAT_US`, and fractional."""
 
-_PLAIN_DECIMAL = r"^[0-9]{1,15}\.[0-9]{1,3}$"
+_PLAIN_DECIMAL = r"^(?:[0-9]{1,15}|[0-8][0-9]{15})\.[0-9]{1,3}$"
 """Microseconds whose nanoseconds need no rounding and fit into 64 bits."""
 
 

@@ -56,6 +56,7 @@ def report(
     *findings: Finding,
     trace: str = "trace.json",
     capture: dict[str, Any] | None = None,
+    forward_is: str = "attn_fwd",
     passed: tuple[Checked, ...] = (),
     not_applicable: tuple[str, ...] = (),
     **quality: Any,
@@ -66,6 +67,7 @@ def report(
         findings: of the trace.
         trace: its path.
         capture: what ``capture`` noted.
+        forward_is: what a forward is in it.
         passed: rules that hold.
         not_applicable: codes of rules that could not be answered.
         quality: what is not well with the file.
@@ -73,7 +75,7 @@ def report(
     return TraceReport(
         trace=trace,
         unit=UnitCount("attn_fwd", 10),
-        coverage={"capture": capture},
+        coverage={"capture": capture, "forward_is": forward_is},
         quality={"truncated": False, "events_lost": 0, **quality},
         findings=findings,
         passed=passed,

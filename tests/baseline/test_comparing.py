@@ -1,5 +1,6 @@
 """What is known, new, worse, better and gone beside a baseline."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -100,6 +101,13 @@ def test_an_amount_that_is_a_slip_is_worded_in_short(known: float) -> None:
     assert all(len(words) < 60 for words in found.baseline_changes)
 
 
+def test_amounts_of_different_units_are_not_compared() -> None:
+    of_a_trace = finding(per="trace", savings_us=1000.0, units_total=1, units_mismatching=1)
+    assert [found.baseline for found in beside(KNOWN, report(of_a_trace))] == ["known"]
+    severe = dataclasses.replace(of_a_trace, severity="error")
+    assert [found.baseline for found in beside(KNOWN, report(severe))] == ["worse"]
+
+
 def test_the_tolerance_is_the_users() -> None:
     slower = report(finding(savings_us=130.0, savings_share=0.13))
     assert beside(KNOWN, slower, tolerance=0.5)[0].baseline == "known"
@@ -163,6 +171,9 @@ def gone(*reports: TraceReport, known: Baseline = KNOWN) -> list[list[str]]:
         ([report(passed=HOLDS), report(finding())], [[], []]),
         ([report(passed=HOLDS), report()], [[], []]),
         ([report(passed=HOLDS), report(passed=HOLDS)], [["COPY101"], []]),
+        # A trace without forwards is of another program than the one judged per forward.
+        ([report(passed=HOLDS, forward_is="ProfilerStep")], [[]]),
+        ([report(passed=HOLDS, forward_is="trace")], [[]]),
         # Another workload says nothing about this one.
         ([report(passed=HOLDS, capture=NAIVE)], [[]]),
     ],
@@ -180,7 +191,7 @@ def test_fewer_traces_than_it_was_made_from_prove_nothing() -> None:
     assert gone(first, first, known=known) == [[], []]  # the same file twice is one trace
     assert gone(first, report(passed=HOLDS, trace="./trace.json"), known=known) == [[], []]
     assert gone(first, second, known=known) == [["COPY101"], []]
-    assert kinds(known, report(passed=HOLDS)) == ["kept"]
+    assert kinds(known, report(passed=HOLDS)) == ["unproven"]
     assert baseline_of(first, first).traces == 1
     captured = baseline_of(report(finding(), capture=NAIVE), second)
     assert gone(report(passed=HOLDS, capture=NAIVE), known=captured) == [["COPY101"]]
@@ -207,7 +218,7 @@ def test_an_update_hides_nothing_new() -> None:
 
 def test_an_update_removes_what_is_gone_and_keeps_reasons() -> None:
     assert kinds(KNOWN, report(passed=HOLDS)) == ["removed"]
-    assert kinds(KNOWN, report(not_applicable=("COPY101",))) == ["kept"]
+    assert kinds(KNOWN, report(not_applicable=("COPY101",))) == ["unproven"]
     better = report(finding(savings_us=50.0, savings_share=0.05))
     tightened = update(KNOWN, [better], 0.2, Acceptance("2027-01-01"), accept=False).baseline
     (entry,) = tightened.findings

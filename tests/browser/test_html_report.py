@@ -145,6 +145,28 @@ def test_a_slice_says_what_it_is_when_pointed_at_and_clicked(
     expect(details(page)).to_contain_text("370 us")
 
 
+def test_an_idle_time_says_what_the_thread_did_with_shares(
+    open_report: OpenReport, samples: Path
+) -> None:
+    page = open_report(samples / "synthetic-sdpa-cudnn.json.gz")
+    words = page.evaluate(
+        """() => {
+          const { data, lanes, links } = [...timelines.values()][0];
+          const lane = lanes.find((lane) => lane.kind === "idle");
+          return Kinetolint.describe(data, links, { lane, i: 0 }).pairs;
+        }"""
+    )
+    assert dict(words)["meanwhile"].startswith("the launching thread was ")
+    assert re.search(r"was \d+ % outside ops \(Python, or idle\), \d+ % in ops", str(words))
+    assert re.fullmatch(r"aten::.*, \d+ %", dict(words)["longest op"])
+
+
+def test_a_lone_number_does_not_fill_the_page(open_report: OpenReport, samples: Path) -> None:
+    page = open_report(samples / "cpu-naive.json.gz")
+    [width] = page.evaluate("[...document.querySelectorAll('.tiles li')].map((t) => t.offsetWidth)")
+    assert 100 < width < 300
+
+
 def test_a_finding_leads_to_its_place(open_report: OpenReport, naive: Path) -> None:
     page = open_report(naive)
     finding = page.locator("details.finding").filter(has_text="COPY101")

@@ -218,7 +218,10 @@ def test_the_documentation_names_everything(rules: list[Rule]) -> None:
     assert (first.value, first.written, first.changed_by) == (8 << 20, "MiB(1)", "--set")
     assert "1024 x 512" in first.comment
     assert second.changed_by is None
-    assert documented.where == ("copy_kind is DtoD",)
+    assert documented.where == (
+        "copy_kind is DtoD or (name contains 'CatArrayBatchedCopy' and region is"
+        " DistributedDataParallel.forward)",
+    )
     assert documented.severity == (
         "error when share >= pct(15)",
         "info when share < params.min_share",
@@ -246,6 +249,57 @@ def test_with_a_trace_the_answer_comes_last(rules: list[Rule], samples: Path) ->
     assert places == sorted(places)
     assert f"hidden-memcpy.yaml, {len(rule.model.tests)} tests In t.json" in " ".join(text.split())
     assert "50 bytes stay quiet" not in text
+
+
+FIX = """\
+from: kernels
+group_by: [family]
+measure:
+  n: count()
+  us: sum(dur_us)
+  spread: max(dur_us) - min(dur_us)
+  longer: when(us > 1e3, us, null)
+  most: max(bytes)
+  share: us / forward.gpu_busy_us
+  twice: us * 2
+  squared: us * us
+  per_byte: us / most
+  same: most / most
+  parallel: forward.gpu_busy_us if us > 0 else 0
+  what: first(op_chain)
+expect: n == 0
+message: "seen"
+fix: "[?First {what}. ?]Do it, {{so}}.[? {longer:us} {n:goes|go} there.?]"
+"""
+
+
+def test_advice_is_told_without_the_marks_of_templates(load_text: LoadText) -> None:
+    text = render_explanation(Explanation(document(load_text(FIX))))
+    assert "\n  do        Do it, {so}.\n  where so  First <what>.\n" in text
+    assert "\n  where so  <longer> go there.\n" in text
+
+
+def test_measures_have_the_units_of_what_they_are_made_of(load_text: LoadText) -> None:
+    rule = load_text(FIX)
+    funnel = explain(rule, written(rule, ROWS), "t")
+    formats = {measure.name: measure.format for measure in funnel.groups[0].measures}
+    assert formats == {
+        "n": "int", "us": "us", "spread": "us", "longer": "us", "most": "bytes", "share": "pct",
+        "twice": "us", "squared": "", "per_byte": "", "same": "", "parallel": "us", "what": "",
+    }  # fmt: skip
+
+
+def test_a_long_text_does_not_stretch_the_numbers(load_text: LoadText) -> None:
+    rule = load_text(FIX)
+    chain = " > ".join(["aten::to"] * 30)
+    rows = [{**ROWS[0], "op_chain": chain}, {**ROWS[1]}]
+    text = render_explanation(Explanation(document(rule), explain(rule, written(rule, rows), "t")))
+    lines = text.splitlines()
+    heading = next(line for line in lines if "lowest" in line)
+    assert len(heading.rstrip()) < 50
+    start = next(number for number, line in enumerate(lines) if line.startswith("  what "))
+    told = " ".join(" ".join(lines[start:]).partition("  expects")[0].split())
+    assert told == f"what {chain} (unknown in 1)"
 
 
 EVIL = "\x1b[2J[bold]x[/bar]"

@@ -153,6 +153,7 @@ def test_mistakes_are_shown_with_line_column_and_caret(
         ("limit: 3", "limit: MB(3)", "did you mean 'MiB'?"),
         ("version: 1", 'version: "1"', "write it without quotes"),
         ("guess: it holds", "guess: 3", "put it in quotes"),
+        ("guess: it holds", "guess: it holds\ntags: [1, 2]\nexplains: [X, [2]]", "must be text"),
         ("from: kernels", "from: kernels\nquorum: 50", "50 % is 0.5"),
         ("from: kernels", "from: kernels\nquorum: 50", "must be at most 1"),
         ("n < params.limit", "n < params.limit && n > 1", "write 'and' for '&&'"),

@@ -16,7 +16,9 @@ from analyze.guess.loading import GuessFile, load_guesses
 from analyze.guess.writing import accepted_as_yaml
 from analyze.report.guess import compare_guesses
 from analyze.tables.build import Trace, load_trace
+from tests.conftest import MakeTrace
 from tests.guess.test_comparison import forwards
+from tests.tables.test_attribution import kernel, launch, mark
 
 SAMPLES = sorted(
     path.name.removesuffix(".json.gz")
@@ -104,6 +106,16 @@ def test_what_is_written_of_a_sample(samples: Path) -> None:
         "  - softmax_warp_forward",
         "  - ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x3_nn",
     ]
+
+
+def test_what_is_written_is_per_step_where_steps_are_the_forwards(make_trace: MakeTrace) -> None:
+    trace = make_trace([
+        mark("ProfilerStep#1", 0, 50), mark("ProfilerStep#2", 50, 50),
+        launch(1, 10), kernel(1, 20, 5), launch(2, 60), kernel(2, 70, 5),
+    ])  # fmt: skip
+    text = accepted_as_yaml(accept(trace), trace, "2026-11-30")
+    assert "gpu_ops: 1  # kernels, copies and sets per step\n" in text
+    assert "per forward" not in text
 
 
 def test_what_is_not_known_is_left_out_with_the_reason(samples: Path) -> None:

@@ -34,6 +34,27 @@ def test_the_copy_that_nobody_expected(compare: Compare) -> None:
     assert gpu_ops["surprise"] == pytest.approx(math.log2(7 / 6))
 
 
+@pytest.mark.parametrize(
+    ("guess", "ending"),
+    [
+        ("gpu_ops: ~4", "6 GPU ops per forward; guessed ~4"),
+        ("kernels: 3-4", "5 kernels per forward; guessed 3-4"),
+        ("copies: none", "1 copy per forward; guessed none"),
+        ("dominant: conv", "%; guessed conv, which takes 0 %"),
+        ("precision: fp8", "is in another precision; guessed fp8"),
+        ("idle: 50 %", "from its first to its last work; guessed 50 %"),
+        ("syncs: 2", "0 synchronising calls per forward; guessed 2"),
+        ("gpu_time: 1 s", "of GPU time per forward; guessed 1 s"),
+        ("cpu_ops: 1", "CPU ops per forward; guessed 1"),
+        ("cpu_time: 1 s", "of CPU time per forward; guessed 1 s"),
+        ("order: [gemm]", "6 GPU ops per forward: 5 unexpected"),
+    ],
+)
+def test_a_message_says_what_was_guessed(guess: str, ending: str, compare: Compare) -> None:
+    (row,) = compare("synthetic-naive", guess)["guesses"]
+    assert row["message"].endswith(ending)
+
+
 def test_without_the_copy_everything_is_as_guessed(compare: Compare) -> None:
     data = compare("synthetic-naive-inplace", GUESS)
     assert {row["state"] for row in data["guesses"]} == {"confirmed"}

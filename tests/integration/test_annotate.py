@@ -25,13 +25,13 @@ message: "{n:int} kernels of {name}"
 def test_it_says_what_was_written(samples: Path, run_analyze: RunAnalyze, tmp_path: Path) -> None:
     output = tmp_path / "out.json.gz"
     done = run_analyze("annotate", samples / "synthetic-naive.json.gz", "-o", output)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[0] == str(output)
-    assert "events    273 of the trace, unchanged" in done.stdout
-    assert "findings  2 findings, 1 benign, 1 not applicable" in done.stdout
-    assert "27 slices on 3 threads of the process 'kinetolint findings', 27 arrows" in done.stdout
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.splitlines()[0] == str(output)
+    assert "events    273 of the trace, unchanged" in done.stderr
+    assert "findings  2 findings, 1 benign, 1 not applicable" in done.stderr
+    assert "27 slices on 3 threads of the process 'kinetolint findings', 27 arrows" in done.stderr
     again = run_analyze("annotate", output, "-o", tmp_path / "again.json")
-    assert "273 of the trace, unchanged; 90 of earlier annotations replaced" in again.stdout
+    assert "273 of the trace, unchanged; 90 of earlier annotations replaced" in again.stderr
     assert gzip.decompress(output.read_bytes()) == (tmp_path / "again.json").read_bytes()
 
 
@@ -80,7 +80,7 @@ def test_a_damaged_trace_is_mended_in_the_copy(run_analyze: RunAnalyze, tmp_path
     (tmp_path / "mine.yaml").write_text(RULE.replace("kernels", "ops"))
     options = ("--rules", tmp_path / "mine.yaml", "--select", "MINE101", "--isolated")
     done = run_analyze("annotate", path, "-o", output, *options)
-    assert "2 of the trace, repaired where it was damaged; 2 too damaged to copy" in done.stdout
+    assert "2 of the trace, repaired where it was damaged; 2 too damaged to copy" in done.stderr
     document = json.loads(output.read_bytes())
     assert document["schemaVersion"] == 1
     assert [e for e in document["traceEvents"] if e.get("cat") == "cpu_op"] == [json.loads(op)] * 2

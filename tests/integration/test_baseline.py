@@ -1,6 +1,7 @@
 """``analyze baseline`` and ``analyze --baseline``, as a user runs them."""
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -71,10 +72,14 @@ def test_what_is_gone_is_said_and_removed_by_update(
     repaired = samples / "synthetic-naive-inplace.json.gz"
     done = run_analyze(repaired, "--baseline", "baseline.json")
     assert done.returncode == 0
-    assert "COPY101 hidden-memcpy is no longer found" in " ".join(done.stdout.split())
-    updated = run_analyze("baseline", "update", repaired)
+    said = " ".join(done.stdout.split())
+    assert "COPY101 hidden-memcpy is no longer found" in said
+    command = said.partition("remove it with `analyze ")[2].partition("`")[0]
+    updated = run_analyze(*shlex.split(command))
     assert updated.returncode == 0
+    assert updated.stdout.startswith(f"Checked {repaired}\n")
     assert "removed, no longer found: COPY101 hidden-memcpy" in updated.stdout
+    assert "1 of the removed was known in any trace" in updated.stdout
     entries = json.loads(Path("baseline.json").read_text())["findings"]
     assert [(entry["code"], entry["reason"]) for entry in entries] == [("ATTN103", "why not")]
     assert run_analyze(naive, "--baseline", "baseline.json").returncode == 1  # the copy is back

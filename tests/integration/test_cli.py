@@ -486,3 +486,12 @@ def test_a_full_disk_is_one_line(samples: Path) -> None:
     assert done.returncode == 2
     assert b"cannot be written" in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("threads", ["0", "", "-1", "many", "100000", "2"])
+def test_any_number_of_threads_gives_the_report(
+    run_analyze: RunAnalyze, samples: Path, threads: str
+) -> None:
+    trace = samples / "synthetic-naive.json.gz"
+    done = run_analyze(trace, POLARS_MAX_THREADS=threads)
+    assert (done.stdout, done.stderr) == (run_analyze(trace).stdout, "")

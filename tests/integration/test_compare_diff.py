@@ -121,6 +121,20 @@ def test_diff_of_what_is_no_trace_is_one_line(
     assert "Nothing changed" in piped.stdout
 
 
+def test_diff_takes_a_folder_with_one_trace(
+    samples: Path, tmp_path: Path, run_analyze: RunAnalyze
+) -> None:
+    sample = samples / "synthetic-naive.json.gz"
+    shutil.copy(sample, tmp_path / "run.pt.trace.json.gz")
+    done = run_analyze("diff", sample, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Nothing changed" in done.stdout
+    shutil.copy(sample, tmp_path / "second.pt.trace.json.gz")
+    several = run_analyze("diff", tmp_path, sample)
+    assert (several.returncode, several.stdout) == (2, "")
+    assert f"{tmp_path}: holds 2 traces; name one of them" in several.stderr
+
+
 def test_help_lists_every_amount_that_a_gate_may_name(run_analyze: RunAnalyze) -> None:
     words = set(run_analyze("diff", "--help").stdout.replace(",", " ").split())
     assert {quantity.name for quantity in QUANTITIES} <= words

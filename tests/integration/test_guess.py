@@ -228,7 +228,7 @@ def test_accept_then_expect(run_analyze: RunAnalyze, samples: Path, tmp_path: Pa
     other = run_analyze(inplace, "--expect", file, "--format", "json")
     assert other.returncode == 1
     found = {finding["code"]: finding for finding in json.loads(other.stdout)["findings"]}
-    assert found["GUESS003"]["message"] == "0 copies per forward"
+    assert found["GUESS003"]["message"] == "0 copies per forward; guessed 1"
     assert found["GUESS003"]["severity"] == "error"
     assert found["GUESS011"]["message"] == "5 GPU ops per forward: 1 missing"
     assert found["GUESS011"]["evidence"][0]["guessed"] == "Memcpy DtoD (Device -> Device)"

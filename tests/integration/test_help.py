@@ -201,3 +201,17 @@ def test_the_help_of_gaps_names_every_cause() -> None:
     shown = CliRunner().invoke(analyze, ["gaps", "--help"]).stdout
     words = set(re.findall(r"\w+", shown))
     assert {cause for cause in CAUSES if cause} <= words
+
+
+@pytest.mark.parametrize(
+    ("option", "suggested"), [("--by", "--group-by"), ("--limt", "--limit"), ("--nothing", "")]
+)
+def test_an_unknown_option_is_told_with_those_meant(
+    option: str, suggested: str, run_analyze: RunAnalyze
+) -> None:
+    done = run_analyze("ops", "trace.json", option, "x")
+    assert (done.returncode, done.stdout) == (2, "")
+    hint = f" Did you mean '{suggested}'?" if suggested else ""
+    assert done.stderr == (
+        f"analyze: No such option '{option}'.{hint} (see `analyze ops --help`)\n"
+    )

@@ -146,6 +146,39 @@ def test_an_installed_rule_that_was_edited_is_read_and_checked(installed: Path) 
     assert "error: unknown name 'm'" in done.stderr
 
 
+@pytest.mark.parametrize("damaged", ["", "[1", '["x"]', "null", "{}"])
+def test_without_what_the_build_read_the_yaml_is_read(installed: Path, damaged: str) -> None:
+    sample = site_packages(installed) / "analyze/_sample_traces/synthetic-naive.json.gz"
+    parsed = site_packages(installed) / "analyze/parsed.json"
+    text = parsed.read_text()
+    try:
+        parsed.write_text(damaged)
+        output = run(installed / "venv/bin/analyze", sample, cwd=installed)
+    finally:
+        parsed.write_text(text)
+    assert output == run(installed / "venv/bin/analyze", sample, cwd=installed)
+
+
+@pytest.mark.parametrize("kind", ["link", "folder", "fifo"])
+def test_an_installed_rule_that_cannot_be_read_is_named(installed: Path, kind: str) -> None:
+    sample = site_packages(installed) / "analyze/_sample_traces/synthetic-naive.json.gz"
+    rule = site_packages(installed) / "analyze/_rules/copies/hidden-memcpy.yaml"
+    aside = rule.rename(installed / "aside.yaml")
+    try:
+        if kind == "link":
+            rule.symlink_to("/nonexistent")
+        elif kind == "folder":
+            rule.mkdir()
+        else:
+            os.mkfifo(rule)
+        done = outcome(installed / "venv/bin/analyze", sample, cwd=installed)
+    finally:
+        rule.rmdir() if kind == "folder" else rule.unlink()
+        aside.rename(rule)
+    assert done.returncode == 4
+    assert "hidden-memcpy.yaml" in done.stderr.splitlines()[0]
+
+
 def test_a_run_with_packaged_rules_alone_reads_no_yaml(installed: Path) -> None:
     sample = site_packages(installed) / "analyze/_sample_traces/synthetic-naive.json.gz"
     code = (

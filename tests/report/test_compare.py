@@ -1,11 +1,13 @@
 """Traces at a glance: the seeds' table, and what a table of traces must not hide."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from analyze.diff.same_work import input_shapes, is_same_work
 from analyze.engine.loading import load_rules
 from analyze.engine.run import run_rules
 from analyze.errors import AnalyzeError
@@ -88,6 +90,44 @@ def test_without_a_gpu_its_columns_are_not_zeros_but_absent(samples: Path) -> No
     assert "nothing found" in text
 
 
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_only_times_of_the_same_work_are_multiples(samples: Path, tmp_path: Path) -> None:
+    decode = tmp_path / "decode.json"
+    text = gzip.decompress((samples / "cpu-decode-cat.json.gz").read_bytes()).decode()
+    decode.write_text(text.replace('"decode"', '"attn_fwd"'))
+    other = [load_trace(samples / "cpu-naive.json.gz"), load_trace(decode)]
+    reason = "most inputs of their ops are of other shapes"
+    data = compared(other)
+    assert (data["unlike"], data["relative_to"]) == ([reason], None)
+    assert all(row["relative_time"] is None for row in data["traces"])
+    seen = render_compare(data)
+    assert f"relative times are left out: {reason}; --baseline NAME relates" in one_line(seen)
+    asked = compared(other, "naive")
+    assert asked["relative_to"]["name"] == "naive"
+    assert f"not like the others: {reason}" in one_line(render_compare(asked))
+
+
+def test_without_input_shapes_nothing_tells_that_the_work_is_the_same(
+    make_trace: MakeTrace,
+) -> None:
+    traces = [make_trace([*marked(launched("sgemm", 1))]) for _ in range(2)]
+    assert compared(traces)["unlike"] == ["no input shapes tell that the work is the same"]
+
+
+def test_real_traces_of_one_model_are_the_same_work(real_traces: Path) -> None:
+    def shapes(name: str) -> dict[str, int] | None:
+        (path,) = (real_traces / name).iterdir()
+        return input_shapes(load_trace(path))
+
+    bert, owl = shapes("tl-h100-bert"), shapes("tl-h100-owl")
+    qwen, on_amd = shapes("tl-h100-qwen"), shapes("tl-mi300-qwen")
+    assert is_same_work(qwen, on_amd)
+    assert is_same_work(bert, owl) is is_same_work(bert, qwen) is False
+
+
 def capture_folder(folder: Path, samples: Path, **measured: dict[str, Any]) -> list[Trace]:
     entries = []
     for name, more in measured.items():
@@ -155,6 +195,12 @@ def launched(name: str, forward: int, **args: Any) -> list[dict[str, Any]]:
     call = {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "args": {"correlation": forward}}
     kernel = {"cat": "kernel", "name": name, "args": {"correlation": forward, "device": 0, **args}}
     return [{**common, **call}, {**common, **kernel, "pid": 0, "tid": 7, "dur": 50.0}]
+
+
+def marked(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The events, in an annotation around their launches."""
+    mark = {"ph": "X", "cat": "user_annotation", "name": "attn_fwd", "pid": 1, "tid": 1}
+    return [{**mark, "ts": 0.0, "dur": 90.0}, *events]
 
 
 def test_where_no_rule_could_be_answered_nothing_was_checked(make_trace: MakeTrace) -> None:

@@ -170,6 +170,20 @@ def test_what_the_cpu_does_matters_only_where_it_was_late(make_trace: MakeTrace)
     assert render_gaps(data).count("\n   CPU ") == 1
 
 
+def test_the_totals_say_of_which_causes_and_leave_out_what_is_little(
+    make_trace: MakeTrace,
+) -> None:
+    trace = make_trace([
+        launch(1, 0), kernel(1, 10, 10),
+        op("aten::zeros", 30, 970), op("aten::empty", 35, 3), launch(2, 997),
+        op("aten::view", 1001, 1), kernel(2, 1020, 10), kernel(None, 1100, 10),
+    ])  # fmt: skip
+    text = " ".join(render_gaps(describe_gaps(trace)).split())
+    assert "CPU in the 1 ms of cause host, the launching threads were 97 % in ops" in text
+    assert "in API calls" not in text  # 2 us of 1 ms
+    assert "<1 %" not in text.partition("Longest")[2]
+
+
 def test_everything_that_took_much_of_a_gap_is_named(make_trace: MakeTrace) -> None:
     free, alloc, event = "cudaFree", "cudaHostAlloc", "cudaEventCreate"
     trace = make_trace([
@@ -264,3 +278,10 @@ def test_published_rows_are_those_of_the_report(samples: Path) -> None:
     longest = describe_gaps(trace)["longest"]
     assert rows["dur_us"].to_list() == pytest.approx([gap["dur_us"] for gap in longest])
     assert rows.filter(pl.col("between_forwards")).height == 2
+
+
+def test_a_kernel_that_begins_before_its_launch_is_shown_all_the_same(
+    make_trace: MakeTrace,
+) -> None:
+    trace = make_trace([launch(1, 0), kernel(1, 15, 5), launch(2, 46), kernel(2, 45, 5)])
+    assert "before  " in render_gaps(describe_gaps(trace))

@@ -1,6 +1,7 @@
 """The format ``github``, read back as a runner of GitHub Actions reads the lines of a log."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from analyze.report.github import MOST_OF_A_LEVEL, annotate_unread, write_github
 from analyze.report.source_line import SourceLine, source_line
 from tests.report.report_factory import HOSTILE, finding, hostile_report, report_of, sample_report
 from tests.report.runner_log import commands, read_command
+from tests.report.test_text import idle_report
 
 
 def with_level(level: str, count: int) -> list[Finding]:
@@ -73,12 +75,13 @@ def test_no_text_begins_a_command(text: str) -> None:
     printed.encode()
 
 
-def test_escapes_are_undone_to_the_same_text() -> None:
+def test_escapes_are_undone_to_the_same_text(monkeypatch: pytest.MonkeyPatch) -> None:
     says = "100 %, %0A is no newline: a,b::c"
+    monkeypatch.setenv("GITHUB_WORKSPACE", "/ci/checkout")
     report = report_of(finding(message=says, guess=says, fix=None, source="a,b%3A:c.py:3"))
     ((_, properties, message),) = commands(write_github([report], Rendering()))
     assert message.splitlines()[0].endswith(f": {says}")
-    assert message.splitlines()[1] == f"expected: {says}"
+    assert f"expected: {says}" in message.splitlines()
     assert (properties["file"], properties["line"]) == ("a,b%3A:c.py", "3")
 
 
@@ -114,6 +117,28 @@ def test_without_a_workspace_absolute_paths_name_no_file(monkeypatch: pytest.Mon
     monkeypatch.setenv("GITHUB_WORKSPACE", "/ci/checkout")
     ((_, properties, _),) = commands(write_github([report], Rendering()))
     assert (properties["file"], properties["line"]) == ("model.py", "7")
+
+
+def test_a_file_that_the_checkout_lacks_is_named_in_the_message_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
+    (tmp_path / "model.py").touch()
+    ours, installed = (
+        report_of(finding(source=source)) for source in ("model.py:7", "transformers/bert.py:7")
+    )
+    made = commands(write_github([ours, installed], Rendering()))
+    assert [properties.get("file") for _, properties, _ in made] == ["model.py", None]
+    assert "\nat: transformers/bert.py:7" in made[1][2]
+
+
+def test_what_matters_little_comes_last_and_says_so() -> None:
+    waiting = finding(number=1, code="IDLE101", name="gpu-idle", category="idle", savings_us=1.0)
+    grid = finding(number=2, code="OCC103", category="occupancy", savings_us=90.0)
+    made = commands(write_github([idle_report(0.9, "host", grid, waiting)], Rendering()))
+    assert [properties["title"].split()[0] for _, properties, _ in made] == ["IDLE101", "OCC103"]
+    weight = "\nof little weight while gpu-idle (IDLE101) holds\n"
+    assert [weight in message for _, _, message in made] == [False, True]
 
 
 def test_a_trace_of_that_name_begins_no_command_in_the_tally() -> None:

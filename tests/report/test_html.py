@@ -255,6 +255,45 @@ def test_whole_traces_are_not_multiples_of_each_other(samples: Path) -> None:
     assert "relative times are left out: whole traces need not hold the same work" in seen
 
 
+def test_what_matters_little_is_folded_below_why(samples: Path) -> None:
+    report = report_of(samples / "synthetic-naive.json.gz")
+    first, *_ = report.findings
+    waiting = replace(first, code="IDLE101", name="gpu-idle", category="idle")
+    grid = replace(first, code="OCC103", category="occupancy", fingerprint="made")
+    gpu_time = {**report.coverage["gpu_time"], "idle_share": 0.9}
+    bound = replace(with_coverage(report, gpu_time=gpu_time), findings=(grid, waiting))
+    page = parsed(write_html([bound], Rendering()))
+    cards = [card for card in page.iter("details") if "finding" in card.get("class", "")]
+    assert ["IDLE101" in text_of(card) for card in cards] == [True, False]
+    assert ["open" in card.attrib for card in cards] == [True, False]
+    seen = text_of(page)
+    little = "Of little weight while gpu-idle (IDLE101) holds:"
+    assert seen.index("IDLE101 ") < seen.index(little) < seen.index("OCC103 ")
+
+
+def test_kernels_of_one_short_name_are_told_apart(make_report: MakeReport) -> None:
+    names = [f"void gemm<{kind}, 4>(int)" for kind in ("float", "double")]
+    events = [mark("attn_fwd", 0, 100)]
+    for number, name in enumerate(names, 1):
+        events += [launch(number, 10 * number), kernel(number, 100 * number, 50, name)]
+    page = parsed(write_html([make_report(events)], Rendering()))
+    [table] = [part for part in page.iter("table") if "kernels" in part.get("class", "")]
+    cells = [cell.get("data-value") for cell in table.iter("td") if cell.get("class") == "name"]
+    assert sorted(map(str, cells)) == ["gemm (double)", "gemm (float)"]
+
+
+@pytest.mark.parametrize(("count", "scrolls"), [(25, False), (26, True)])
+def test_only_a_long_table_of_kernels_scrolls(
+    count: int, scrolls: bool, make_report: MakeReport
+) -> None:
+    events = [mark("attn_fwd", 0, 1000)]
+    for number in range(1, count + 1):
+        events += [launch(number, 10 * number), kernel(number, 100 * number, 50, f"k{number}")]
+    page = parsed(write_html([make_report(events)], Rendering()))
+    [region] = [part for part in page.iter("div") if part.get("aria-label") == "Kernels"]
+    assert ("tall" in region.get("class", "").split()) is scrolls
+
+
 def test_known_findings_are_folded_below_the_others(samples: Path) -> None:
     report = report_of(samples / "synthetic-naive.json.gz")
     first, *others = report.findings

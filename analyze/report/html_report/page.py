@@ -1,14 +1,14 @@
 """What the page says, in words, from the results alone."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from analyze.engine.result import TraceReport, uncaptured, unread
+from analyze.engine.result import Finding, TraceReport, uncaptured, unread
 from analyze.report.baseline_words import baseline_lines, known_findings, shown_findings
 from analyze.report.captures_text import side_by_side
 from analyze.report.compare_words import count_word
 from analyze.report.coverage_text import coverage_lines
-from analyze.report.finding_words import Pair, closing_line, unanswered
+from analyze.report.finding_words import Pair, closing_line, of_little_weight, unanswered
 from analyze.report.html_report.budget import drawn
 from analyze.report.html_report.comparison import Comparison, comparison_of
 from analyze.report.html_report.families import Families, families_of
@@ -16,7 +16,7 @@ from analyze.report.html_report.findings import MAX_FINDINGS, FindingCard, cards
 from analyze.report.html_report.kernels import Kernels, kernels_of
 from analyze.report.html_report.timeline import TimelineView, timeline_of, window_of
 from analyze.report.next_command import next_command
-from analyze.report.verdict import verdict
+from analyze.report.verdict import Order, order_of, verdict
 from analyze.report.views.model import Views, views_of
 from analyze.words import counted, duration, printable, share
 
@@ -35,7 +35,12 @@ class Tile:
 
 @dataclass(frozen=True)
 class TracePage:
-    """Everything about one trace."""
+    """Everything about one trace.
+
+    Attributes:
+        findings, minor, benign: what is wrong, what hardly matters and what only looks wrong.
+        why_minor: why some hardly matter.
+    """
 
     id: str
     name: str
@@ -48,6 +53,9 @@ class TracePage:
     coverage: list[Pair]
     guesses: list[FindingCard]
     findings: list[FindingCard]
+    why_minor: str
+    minor: list[FindingCard]
+    benign: list[FindingCard]
     more_findings: str
     known: list[FindingCard]
     known_title: str
@@ -130,9 +138,10 @@ def _trace_page(
 ) -> TracePage:
     known, news = known_findings(report), shown_findings(report, verbose=False)
     guesses = [finding for finding in news if finding.code.startswith(_GUESS)]
-    findings = [finding for finding in news if not finding.code.startswith(_GUESS)]
+    order = order_of(report)
+    findings = _without_guesses((*order.problems, *order.minor, *order.benign))
     unit = _UNITS.get(report.unit.name, "forward")
-    more = len(findings) - MAX_FINDINGS
+    listed, more = findings[:MAX_FINDINGS], len(findings) - MAX_FINDINGS
     timeline = views.timeline if views and is_drawn else None
     window = window_of(timeline) if timeline else None
     return TracePage(
@@ -146,7 +155,10 @@ def _trace_page(
         tiles=_tiles(report, unit),
         coverage=list(coverage_lines(report.coverage, report.quality)),
         guesses=cards(guesses, window),
-        findings=cards(findings, window),
+        findings=cards([f for f in listed if f in order.problems], window),
+        why_minor=_why_minor(order),
+        minor=cards([f for f in listed if f in order.minor], window, most_open=0),
+        benign=cards([f for f in listed if f in order.benign], window),
         more_findings=f"and {counted(more, 'more finding')}" if more > 0 else "",
         known=cards(known, window, most_open=0),
         known_title=_known_title(report, len(known)),
@@ -157,6 +169,14 @@ def _trace_page(
         families=families_of(views.families) if views else None,
         kernels=kernels_of(views.kernels) if views and is_drawn else None,
     )
+
+
+def _without_guesses(findings: Iterable[Finding]) -> list[Finding]:
+    return [finding for finding in findings if not finding.code.startswith(_GUESS)]
+
+
+def _why_minor(order: Order) -> str:
+    return f"{_sentence(of_little_weight(order.bound_by))}:" if order.bound_by else ""
 
 
 def _sentence(words: str) -> str:

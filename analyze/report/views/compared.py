@@ -1,6 +1,7 @@
 """What a comparison of traces says of one of them beside what its report has."""
 
 from analyze.diff.comparability import share_outside_forwards
+from analyze.diff.same_work import input_shapes
 from analyze.report.compare import paths
 from analyze.report.views.model import Compared, CostliestKernel, PrecisionPath
 from analyze.tables.build import Trace
@@ -15,4 +16,5 @@ def compared(trace: Trace) -> Compared:
         precision_path=None if path is None else PrecisionPath(**path),
         occupancy=None if kernel is None else CostliestKernel(**kernel),
         gpu_time_share_outside_forwards=share_outside_forwards(trace),
+        input_shapes=input_shapes(trace),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from analyze.report.gaps import LATE
 from analyze.report.views.columns import exact_us, microseconds_of, relative_us
 from analyze.report.views.forward import DrawnForward
 from analyze.report.views.host_lanes import HostLanes
@@ -25,6 +26,7 @@ MAX_ROWS = 4
 _TOLERANCE_NS = 1000
 """Overlap that is no overlap: the profiler of old torch versions rounds times to microseconds."""
 
+_HOST_TIMES = ("op_ns", "outside_ops_ns", "in_ops_ns", "in_api_ns")
 _LANE = ["device_label", "stream_label"]
 
 
@@ -131,10 +133,16 @@ def _devices(
 
 
 def _idle_times(gaps: pl.DataFrame, texts: Texts, forward: DrawnForward) -> IdleTimes:
+    is_late = pl.col("cause").is_in(LATE)
+    host = gaps.select(pl.when(is_late).then(pl.col(name)).alias(name) for name in _HOST_TIMES)
     return IdleTimes(
         start_us=relative_us(gaps, forward),
         dur_us=microseconds_of(gaps["dur_ns"]),
         cause=gaps["cause"].to_list(),
         op_chain=texts.places(gaps["op_chain"]),
         next=texts.places(gaps["next_name"]),
+        op_us=microseconds_of(host["op_ns"]),
+        outside_ops_us=microseconds_of(host["outside_ops_ns"]),
+        in_ops_us=microseconds_of(host["in_ops_ns"]),
+        in_api_us=microseconds_of(host["in_api_ns"]),
     )

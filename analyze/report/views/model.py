@@ -9,7 +9,7 @@ Slices are columns, one list for each attribute and one value for each slice, be
 thousands; names and op chains in them are indices into :attr:`Timeline.texts`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from analyze.engine.result import TraceReport
@@ -138,8 +138,12 @@ class IdleTimes:
     Attributes:
         start_us, dur_us: when.
         cause: why; null where the launch of the next work is not in the file.
-        op_chain: what the launching thread was in, index of the text; null for none.
+        op_chain: the op that the launching thread was in for longer than in any other, index of the
+            text; null for none.
         next: index of the name of the work that ended it.
+        op_us: time in that op itself.
+        outside_ops_us, in_ops_us, in_api_us: what the launching thread did; null where the next
+            work was queued, so that it does not matter.
     """
 
     start_us: list[float]
@@ -147,6 +151,10 @@ class IdleTimes:
     cause: list[str | None]
     op_chain: list[int | None]
     next: list[int | None]
+    op_us: list[float | None] = field(default_factory=list)
+    outside_ops_us: list[float | None] = field(default_factory=list)
+    in_ops_us: list[float | None] = field(default_factory=list)
+    in_api_us: list[float | None] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -323,12 +331,14 @@ class Compared:
         precision_path: null where there are no such kernels.
         occupancy: null where there are no kernels.
         gpu_time_share_outside_forwards: null without GPU work.
+        input_shapes: see :func:`analyze.diff.same_work.input_shapes`.
     """
 
     vendor: str | None
     precision_path: PrecisionPath | None
     occupancy: CostliestKernel | None
     gpu_time_share_outside_forwards: float | None
+    input_shapes: dict[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -375,6 +385,9 @@ def _not_ours(report: TraceReport, where: str) -> AnalyzeError:
     )
 
 
+_LATER_COLUMNS = frozenset({"op_us", "outside_ops_us", "in_ops_us", "in_api_us"})
+"""Of which results stored before hold nothing."""
+
 _TEXT_COLUMNS = ("name", "family", "op_chain", "next")
 
 
@@ -388,7 +401,8 @@ def _is_consistent(timeline: Timeline) -> bool:
     texts = range(len(timeline.texts))
     for slices in columns:
         by_name = vars(slices)
-        if len({len(column) for column in by_name.values()}) > 1:
+        stored = (c for name, c in by_name.items() if c or name not in _LATER_COLUMNS)
+        if len({len(column) for column in stored}) > 1:
             return False
         places = (place for name in _TEXT_COLUMNS for place in by_name.get(name, ()))
         if any(place is not None and place not in texts for place in places):

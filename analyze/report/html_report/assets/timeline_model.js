@@ -141,6 +141,25 @@ Kinetolint.Links = class {
   }
 };
 
+/** A share of an idle time in percent, or nothing where it is not known. */
+Kinetolint.share = (times, durations, i) => {
+  const time = times[i] ?? null;
+  if (time === null || !durations[i]) return "";
+  const percent = (100 * time) / durations[i];
+  return `${percent < 0.5 && percent > 0 ? "<1" : Math.round(percent)} %`;
+};
+
+/** What the launching thread did in an idle time that the host is to blame for. */
+Kinetolint.meanwhile = (columns, i) => {
+  const known = [
+    ["outside ops (Python, or idle)", columns.outside_ops_us],
+    ["in ops", columns.in_ops_us],
+    ["in API calls", columns.in_api_us],
+  ].map(([words, times]) => [Kinetolint.share(times, columns.dur_us, i), words]).filter(([share]) => share);
+  if (!known.length) return "";
+  return `the launching thread was ${known.map((part) => part.join(" ")).join(", ")}`;
+};
+
 /** What is said about a slice, as a title and labelled sentences. */
 Kinetolint.describe = (data, links, { lane, i }) => {
   const { duration, counted } = Kinetolint;
@@ -211,7 +230,9 @@ Kinetolint.describe = (data, links, { lane, i }) => {
     idle() {
       when();
       say("cause", data.causes[columns.cause[i] ?? ""]);
-      say("meanwhile", columns.op_chain[i] === null ? "the launching thread was in no op" : `the launching thread was in ${text(columns.op_chain[i])}`);
+      say("meanwhile", Kinetolint.meanwhile(columns, i));
+      const inOp = Kinetolint.share(columns.op_us, columns.dur_us, i);
+      if (columns.op_chain[i] !== null) say("longest op", text(columns.op_chain[i]) + (inOp && `, ${inOp}`));
       say("ended by", text(columns.next[i]));
       return `${lane.label}: nothing to do`;
     },
