@@ -218,10 +218,7 @@ def test_the_documentation_names_everything(rules: list[Rule]) -> None:
     assert (first.value, first.written, first.changed_by) == (8 << 20, "MiB(1)", "--set")
     assert "1024 x 512" in first.comment
     assert second.changed_by is None
-    assert documented.where == (
-        "copy_kind is DtoD or (name contains 'CatArrayBatchedCopy' and region is"
-        " DistributedDataParallel.forward)",
-    )
+    assert documented.where == ("copy_kind is DtoD",)
     assert documented.severity == (
         "error when share >= pct(15)",
         "info when share < params.min_share",

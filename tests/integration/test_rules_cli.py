@@ -176,35 +176,31 @@ def test_a_new_rule_that_cannot_be(
     assert (done.returncode, words in done.stderr) == (2, True), done
 
 
-WHY_IT_FIRES = (
-    """\
-  gpu_ops                                                                                       18
-  in any of 3 forwards                                                                          18
-  copy_kind is DtoD or (name contains 'CatArrayBatchedCopy' and region is       3       15       3
-  DistributedDataParallel.forward)
-""",
-    """\
+WHY_IT_FIRES = """\
+  rows                  alone  unknown  so far
+  copies                                     3
+  in any of 3 forwards                       3
+  copy_kind is DtoD         3        0       3
+
   per forward   lowest   median  highest  unknown
   n                  1        1        1        0
   us            363 us   365 us   370 us        0
   largest      256 MiB  256 MiB  256 MiB        0
   share           16 %     16 %     16 %        0
-""",
-)
+"""
 
 WHY_NOT = """\
-  rows                                                       alone  unknown  so far
-  gpu_ops                                                                        15
-  in any of 3 forwards                                                           15
-  copy_kind is DtoD or (name contains 'CatArrayBatchedCopy'      0       15       0  <- nothing left
-  and region is DistributedDataParallel.forward)
+  rows                  alone  unknown  so far
+  copies                                     0  <- nothing left
+  in any of 3 forwards                       0
+  copy_kind is DtoD         0        0       0
 """
 
 
 def test_why_a_rule_fires(samples: Path, run_analyze: RunAnalyze) -> None:
     done = run_analyze("explain", "COPY101", samples / "synthetic-naive.json.gz")
     assert done.returncode == 0
-    assert all(part in done.stdout for part in WHY_IT_FIRES)
+    assert WHY_IT_FIRES in done.stdout
     assert done.stdout.endswith("\nCOPY101: mismatch, error, 1 finding\n")
 
 
@@ -212,8 +208,7 @@ def test_why_a_rule_does_not_fire(samples: Path, run_analyze: RunAnalyze) -> Non
     done = run_analyze("explain", "hidden-memcpy", samples / "synthetic-naive-inplace.json.gz")
     assert done.returncode == 0
     assert WHY_NOT in done.stdout
-    words = "\nCOPY101: pass, because no row matches: nothing is left after 'copy_kind is DtoD or "
-    assert words in done.stdout
+    assert done.stdout.endswith("COPY101: pass, because no row matches: the table has no rows\n")
 
 
 def test_why_a_rule_cannot_answer(samples: Path, run_analyze: RunAnalyze) -> None:
@@ -247,16 +242,16 @@ def test_the_funnel_as_json(samples: Path, run_analyze: RunAnalyze) -> None:
     funnel = json.loads(run_analyze("explain", "COPY101", trace, "--format", "json").stdout)[
         "funnel"
     ]
-    (condition,) = funnel["conditions"]
-    assert condition.pop("words").startswith("copy_kind is DtoD or (")
-    assert condition == {"alone": 3, "unknown": 15, "so_far": 3}
+    assert funnel["conditions"] == [
+        {"words": "copy_kind is DtoD", "alone": 3, "unknown": 0, "so_far": 3}
+    ]
     assert (funnel["state"], funnel["units"], funnel["groups"][0]["fails"]) == ("mismatch", 3, 3)
 
 
 def test_another_forward_is_another_unit(samples: Path, run_analyze: RunAnalyze) -> None:
     trace = samples / "synthetic-naive.json.gz"
     named = run_analyze("explain", "COPY101", trace, "--forward", "attn_fwd")
-    assert all(part in named.stdout for part in WHY_IT_FIRES)
+    assert WHY_IT_FIRES in named.stdout
     wrong = run_analyze("explain", "COPY101", trace, "--forward", "atn_fwd")
     assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
 
