@@ -1,6 +1,5 @@
 """The configuration of a project: ``[tool.kinetolint]`` in its ``pyproject.toml``."""
 
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -112,6 +111,8 @@ def read_config(file: Path) -> ConfigFile:
 
 
 def _table(file: Path) -> Any | None:
+    import tomllib  # noqa: PLC0415 - where there is no such file
+
     try:
         data: Any = tomllib.loads(file.read_text("utf-8"))
     except OSError as error:

@@ -7,13 +7,13 @@ file which somebody has edited is read, and checked, like any other. A checkout 
 import hashlib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-_FILE = Path(__file__).with_name("parsed.json")
+_PACKAGE = Path(__file__).parent
+_FILE = _PACKAGE / "parsed.json"
 
 
 def as_built(text: bytes) -> Any | None:
@@ -22,9 +22,9 @@ def as_built(text: bytes) -> Any | None:
     return parsed.get(hashlib.sha256(text).hexdigest()) if parsed else None
 
 
-def read_table(package: str, name: str) -> Any:
-    """Return what a YAML file of a package of ours holds."""
-    text = files(package).joinpath(name).read_bytes()
+def read_table(file: str) -> Any:
+    """Return what a YAML file of this package holds, which is named by its path in it."""
+    text = (_PACKAGE / file).read_bytes()
     data = as_built(text)
     return _read(text) if data is None else data
 

@@ -207,12 +207,11 @@ class Evaluation:
         return self.rows.clear().select(expr.alias(name) for name, expr in aggregates.items())
 
     def _with_measures(self, frame: pl.DataFrame) -> pl.DataFrame:
-        measured = frame.lazy()
         for name, formula in self._program.formulas.items():
-            measured = measured.with_columns(formula.alias(name))
+            frame = frame.with_columns(formula.alias(name))
         if self._program.expect is not None:
-            measured = measured.with_columns(self._program.expect.alias(OK))
-        return measured.collect()
+            frame = frame.with_columns(self._program.expect.alias(OK))
+        return frame
 
     def _inform(self, measured: pl.DataFrame) -> Outcome:
         if self.rows.is_empty():

@@ -144,7 +144,7 @@ class _Rules(NamedTuple):
 
 @cache
 def _rules() -> _Rules:
-    written = read_table("analyze.kernels", "names.yaml")
+    written = read_table("kernels/names.yaml")
     families = tuple(_FamilyRule(**rule) for rule in written["families"])
     return _Rules(written["version"], families, _matmul_rules(**written["matmul"]))
 

@@ -20,7 +20,7 @@ class Peak:
         source: where the figures were published.
     """
 
-    device: re.Pattern[str]
+    device: str
     sms: int
     tflops: Mapping[str, float]
     source: str
@@ -30,17 +30,17 @@ def published_peak(device: DeviceLimits | None) -> Peak | None:
     """Return the peaks of a device; None where none is known, and for a part of a device."""
     if device is None:
         return None
-    found = (peak for peak in _peaks() if peak.device.fullmatch(device.name))
+    found = (peak for peak in _peaks() if re.fullmatch(peak.device, device.name, re.IGNORECASE))
     peak = next(found, None)
     return peak if peak is not None and peak.sms == device.sm_count else None
 
 
 @cache
 def _peaks() -> tuple[Peak, ...]:
-    data = read_table("analyze.kernels", "peaks.yaml")
+    data = read_table("kernels/peaks.yaml")
     return tuple(
         Peak(
-            re.compile(entry["device"], re.IGNORECASE),
+            entry["device"],
             entry["sms"],
             {dtype: float(tflops) for dtype, tflops in entry["tflops"].items()},
             entry["source"],

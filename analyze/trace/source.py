@@ -18,7 +18,6 @@ from typing import BinaryIO, cast
 from isal import isal_zlib
 
 from analyze.errors import AnalyzeError, TraceError
-from analyze.trace.zstd import ZstdDecompressor, ZstdError
 
 BLOCK_BYTES = 1 << 18
 """How much is read, and handed out, at a time: little enough to stay in the processor's cache."""
@@ -155,6 +154,8 @@ def _gunzip(blocks: Blocks, report: SourceReport) -> Blocks:
 
 def _unzstd(blocks: Blocks, report: SourceReport) -> Blocks:
     """Inflate a zstd stream of any number of frames; keep what a damaged one still yields."""
+    from analyze.trace.zstd import ZstdDecompressor, ZstdError  # noqa: PLC0415 - few are zstd
+
     stream = ZstdDecompressor()
     for block in blocks:
         pending = block

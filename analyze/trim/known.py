@@ -112,5 +112,5 @@ def _words(kind: str) -> frozenset[str]:
 
 @cache
 def _rules() -> dict[str, Any]:
-    rules: dict[str, Any] = read_table("analyze.trim", "known.yaml")
+    rules: dict[str, Any] = read_table("trim/known.yaml")
     return rules
