@@ -48,7 +48,7 @@ def temporary_folder() -> Iterator[Path]:
     """Yield a new folder that is gone after the block; see :func:`temporary_file`."""
     with termination_raises(), ExitStack() as stack:
         with _put_off():
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kinetolint-"))
         yield Path(folder)
 
 

@@ -112,11 +112,11 @@ def open_(
     from this machine, where it is served to that page alone until it has been read; the trace does
     not leave the machine. Without a browser here, copy the link that is printed.
     """
-    from analyze.temporary import termination_raises  # noqa: PLC0415
+    from analyze.temporary import temporary_folder, termination_raises  # noqa: PLC0415
 
     path = one_trace(ctx, trace)
     page = _page(viewer)
-    with termination_raises(), _serving(port, page) as server, _temporary_folder() as folder:
+    with termination_raises(), _serving(port, page) as server, temporary_folder() as folder:
         if plain and finding is None:
             shown = _Shown(Path(path), safe_name(Path(path).name), None, "the whole trace")
         else:
@@ -159,14 +159,6 @@ def _serving(port: int, page: str) -> Iterator["TraceServer"]:
             yield server
         finally:
             server.shutdown()
-
-
-@contextmanager
-def _temporary_folder() -> Iterator[Path]:
-    from tempfile import TemporaryDirectory  # noqa: PLC0415
-
-    with TemporaryDirectory(prefix="kinetolint-") as folder:
-        yield Path(folder)
 
 
 def _prepare(

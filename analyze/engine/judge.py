@@ -1,6 +1,7 @@
 """From the mismatching units of one group to severity, savings, verdicts and evidence."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -117,7 +118,7 @@ class Judge:
             worst_unit=worst_unit,
             savings_us=savings_us,
             savings_share=savings_share,
-            savings_of=self._savings_of(),
+            savings_of=self._savings_of,
             benign=next(filter(self._is_benign, self._program.benign), None),
             uncertain=[verdict for verdict in self._program.uncertain if self._applies(verdict)],
             evidence=self._evidence(rows),
@@ -153,13 +154,14 @@ class Judge:
         if self._program.savings is None:
             return None, None
         savings = self._program.savings.cast(pl.Float64)
-        whole = self._whole(self._savings_of())
+        whole = self._whole(self._savings_of)
         row = self._units.select(
             savings.median().alias(_SAVINGS),
             pl.when(whole > 0).then(savings / whole).median().alias("share"),
         ).row(0)
         return row[0], row[1]
 
+    @cached_property
     def _savings_of(self) -> str:
         of = self._program.savings_of
         if of != "either":

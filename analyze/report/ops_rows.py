@@ -8,7 +8,7 @@ their own (torch 2.13, torch/autograd/profiler.py ``_parse_kineto_results``).
 import polars as pl
 
 from analyze.tables.build import Trace
-from analyze.tables.host import STEP_PREFIX
+from analyze.tables.host import IS_ANNOTATION, STEP_PREFIX
 from analyze.tables.intervals import covered_ns
 from analyze.tables.nesting import ROUNDING_NS, nest
 
@@ -65,7 +65,7 @@ def _annotations(trace: Trace, inside: pl.DataFrame) -> pl.DataFrame:
     """Return the annotations; each is the region that it and what it launches itself lie in."""
     facts = trace.facts
     nodes = facts.host.nodes.with_row_index("node")
-    annotations = nodes.filter(~pl.col("is_op") & ~pl.col("absorbed"))
+    annotations = nodes.filter(IS_ANNOTATION)
     unowned = facts.gpu_ops.filter(pl.col("op_row").is_null() & pl.col("region_row").is_not_null())
     known = pl.col("dur_ns").null_count() == 0
     own = unowned.group_by(node="region_row").agg(

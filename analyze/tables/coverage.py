@@ -9,7 +9,7 @@ from analyze.tables.build import Trace
 from analyze.tables.catalogue import Need
 from analyze.tables.external_ids import external_id_mode
 from analyze.tables.gpu_time import gpu_time
-from analyze.tables.host import STEP_PREFIX
+from analyze.tables.host import IS_ANNOTATION, STEP_PREFIX
 from analyze.tables.trace_row import busiest_device
 from analyze.tables.units import WHOLE_TRACE
 from analyze.trace.families import PYTORCH_CATEGORIES
@@ -90,9 +90,8 @@ def trimmed_notes(trace: Trace) -> list[dict[str, Any]]:
 
 def _commonest_annotations(trace: Trace) -> list[str]:
     """Return the names of the annotations that could be a forward, the longest in sum first."""
-    is_annotation = ~pl.col("is_op") & ~pl.col("absorbed")
     names = (
-        trace.facts.host.nodes.filter(is_annotation & ~pl.col("name").str.starts_with(STEP_PREFIX))
+        trace.facts.host.nodes.filter(IS_ANNOTATION & ~pl.col("name").str.starts_with(STEP_PREFIX))
         .group_by("name")
         .agg(pl.col("dur_ns").sum())
         .sort("dur_ns", "name", descending=[True, False])["name"]

@@ -30,6 +30,9 @@ MAX_CHAINS = 1 << 17
 MAX_CHAIN_LENGTH = 2048
 """Bounds on the distinct op chains that are spelt out, and on the characters of one."""
 
+IS_ANNOTATION = ~pl.col("is_op") & ~pl.col("absorbed")
+"""Of the nodes of :class:`Host`: an annotation, but for one that stands again for the one above."""
+
 _PHASES = ("other", "forward", "backward", "optimizer", "other")
 _UNTOLD, _FORWARD, _BACKWARD, _OPTIMIZER, _LOADING = range(len(_PHASES))
 _NO_DTYPE = 0

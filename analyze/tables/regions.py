@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 import polars as pl
 
 from analyze.tables.gpu_runs import amounts_of_runs, runs_of_work
-from analyze.tables.host import Host
+from analyze.tables.host import IS_ANNOTATION, Host
 from analyze.tables.intervals import covered_ns
 from analyze.tables.kept import Kept
 
@@ -37,7 +37,7 @@ def build_regions(
         ``work_end_ns`` (last end of all that work; null where there is none).
     """
     nodes = host.nodes.with_row_index("node")
-    regions = nodes.filter(~pl.col("is_op") & ~pl.col("absorbed")).select(
+    regions = nodes.filter(IS_ANNOTATION).select(
         "node", "name", "pid", "tid", "start_ns", "dur_ns", "phase"
     )
     spans = spans_of_regions(host)
@@ -88,7 +88,7 @@ def spans_of_regions(host: Host) -> pl.DataFrame:
     inside one are all those from it to the last.
     """
     nodes = host.nodes
-    annotations = nodes.with_row_index("node").filter(~pl.col("is_op") & ~pl.col("absorbed"))
+    annotations = nodes.with_row_index("node").filter(IS_ANNOTATION)
     around = nodes["region_row"].gather(annotations["parent"])
     rows: list[int] = annotations["node"].to_list()
     last = dict(zip(rows, rows, strict=True))

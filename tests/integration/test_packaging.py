@@ -95,17 +95,22 @@ def test_the_installation_is_light_and_has_no_torch(installed: Path) -> None:
     assert size < MAX_INSTALLED_BYTES
 
 
-def test_help_imports_nothing_heavy(installed: Path) -> None:
+def imported(installed: Path, argument: str, *modules: str) -> str:
+    """Run ``analyze`` with an argument; return which of the modules it imported, as a list."""
     code = (
-        "import sys; sys.argv = ['analyze', '--help']\n"
+        f"import sys; sys.argv = ['analyze', {argument!r}]\n"
         "from analyze.cli import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
-        "print([name for name in ('polars', 'pydantic', 'ruamel.yaml', 'orjson', 'torch')"
-        " if name in sys.modules])"
+        f"print([name for name in {modules!r} if name in sys.modules])"
     )
     output = run(installed / "venv/bin/python", "-c", code, cwd=installed)
-    assert output.strip().endswith("[]")
+    return output.splitlines()[-1]
+
+
+def test_help_imports_nothing_heavy(installed: Path) -> None:
+    heavy = ("polars", "pydantic", "ruamel.yaml", "orjson", "torch")
+    assert imported(installed, "--help", *heavy) == "[]"
 
 
 def test_packaged_rules_are_what_checking_them_gives(installed: Path) -> None:
@@ -181,15 +186,7 @@ def test_an_installed_rule_that_cannot_be_read_is_named(installed: Path, kind: s
 
 def test_a_run_with_packaged_rules_alone_reads_no_yaml(installed: Path) -> None:
     sample = site_packages(installed) / "analyze/_sample_traces/synthetic-naive.json.gz"
-    code = (
-        f"import sys; sys.argv = ['analyze', {str(sample)!r}]\n"
-        "from analyze.cli import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "print([name for name in ('polars', 'pydantic', 'ruamel.yaml') if name in sys.modules])"
-    )
-    output = run(installed / "venv/bin/python", "-c", code, cwd=installed)
-    assert output.strip().endswith("['polars']")
+    assert imported(installed, str(sample), "polars", "pydantic", "ruamel.yaml") == "['polars']"
 
 
 def test_an_editable_install_sees_rule_edits_live(tmp_path: Path) -> None:
