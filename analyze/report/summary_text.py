@@ -31,7 +31,7 @@ def render_summary(summary: Mapping[str, Any], *, color: bool = False) -> str:
 
 def print_opening(console: Console, data: Mapping[str, Any]) -> None:
     """Print what every view of a trace begins with: its name, and what was recorded."""
-    console.print(Text(printable(data["trace"]), style="bold"))
+    console.print(Text(printable(data["trace"]), style="bold"), soft_wrap=True)
     print_pairs(console, coverage_lines(data["coverage"], data["quality"]))
 
 

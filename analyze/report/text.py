@@ -110,7 +110,7 @@ def _on_a_screen(report: TraceReport, *, color: bool) -> str:
 
 
 def _print_title(console: Console, report: TraceReport) -> None:
-    console.print(Text(printable(report.trace), style="bold"))
+    console.print(Text(printable(report.trace), style="bold"), soft_wrap=True)
 
 
 def _print_everything(console: Console, report: TraceReport) -> None:

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -77,13 +78,25 @@ def without_color(text: str) -> str:
     return re.sub(r" +$", "", plain, flags=re.MULTILINE)
 
 
-def test_a_terminal_of_80_columns(samples: Path) -> None:
-    shown = on_a_terminal(80, samples / "synthetic-naive.json.gz")
+def copied_to_a_deep_folder(path: Path, folder: Path) -> Path:
+    """Return a copy whose path is longer than the terminals of these tests are wide."""
+    copy = folder / ("deep" * 50) / path.name
+    copy.parent.mkdir()
+    shutil.copyfile(path, copy)
+    return copy
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_terminal_of_80_columns(deep: bool, samples: Path, tmp_path: Path) -> None:
+    path = samples / "synthetic-naive.json.gz"
+    if deep:
+        path = copied_to_a_deep_folder(path, tmp_path)
+    shown = on_a_terminal(80, path)
     assert "\x1b[" in shown
     lines = without_color(shown).splitlines()
-    to_copy = [line for line in lines if line.startswith("  next")]
-    assert len(to_copy) == 1
-    assert max(cell_len(line) for line in lines[1:] if line not in to_copy) <= 80
+    assert lines[0] == str(path)
+    assert len([line for line in lines[1:] if str(path) in line]) == 1
+    assert max(cell_len(line) for line in lines if str(path) not in line) <= 80
     assert len(lines) <= 40
 
 

@@ -13,7 +13,11 @@ from pyte import modes
 
 from analyze.report.formats import FORMATS, Rendering, render
 from tests.integration import test_formats_cli
-from tests.integration.test_formats_cli import on_a_terminal, without_color
+from tests.integration.test_formats_cli import (
+    copied_to_a_deep_folder,
+    on_a_terminal,
+    without_color,
+)
 from tests.report.report_factory import HOSTILE, hostile_report
 
 hostile = test_formats_cli.hostile
@@ -56,15 +60,20 @@ def folded(line: str, columns: int) -> list[str]:
     return rows or [""]
 
 
+@pytest.mark.parametrize("deep", [False, True])
 @pytest.mark.parametrize("columns", [80, 200])
-def test_a_report_folds_its_own_lines(columns: int, samples: Path) -> None:
+def test_a_report_folds_its_own_lines(
+    columns: int, deep: bool, samples: Path, tmp_path: Path
+) -> None:
     """Only what is to be copied in one piece, a path or a command, is left to the terminal."""
     path = samples / "synthetic-naive.json.gz"
+    if deep:
+        path = copied_to_a_deep_folder(path, tmp_path)
     for arguments in ((), ("--verbose",)):
         printed = on_a_terminal(columns, path, *arguments)
         assert told_by(printed) == HARMLESS - {"carriage_return"} | COLOURS
         lines = without_color(printed).splitlines()
-        assert {line[:6] for line in lines if len(line) > columns} <= {"  next", str(path)[:6]}
+        assert all(str(path) in line for line in lines if len(line) > columns)
         rows = [row for line in lines for row in folded(line, columns)]
         assert rows_of(printed, columns) == rows
 
