@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from analyze.baseline.change import TOLERANCE, change_since
 from analyze.baseline.model import Baseline, Entry
 from analyze.baseline.scope import distinct_traces, scope_of
-from analyze.engine.per import Per, unit_in_words
 from analyze.engine.result import Finding, TraceReport, Vanished
+from analyze.tables.units import unit_name
 
 _MARKED = ("step", "forward")
 """Units that a trace marks or does not."""
@@ -93,7 +93,7 @@ def _is_absent(entry: Entry, report: TraceReport) -> bool:
 
 def _has_units(entry: Entry, report: TraceReport) -> bool:
     """Whether a trace has what an entry is judged per: a whole trace and its regions always are."""
-    unit = unit_in_words(Per("forward"), report.coverage["forward_is"])
+    unit = unit_name(report.coverage["forward_is"])
     return entry.per not in _MARKED or entry.per == unit
 
 

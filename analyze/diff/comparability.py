@@ -7,6 +7,7 @@ import polars as pl
 
 from analyze.tables.build import Trace
 from analyze.tables.captured import SHAPE_COLUMNS
+from analyze.tables.units import UnitName, unit_name
 from analyze.words import counted, printable, share
 
 _FACTS = {
@@ -118,13 +119,14 @@ def _side(side: str, trace: Trace, facts: Facts) -> Iterator[str]:
         yield f"{side} was trimmed: it is a part of a recording"
     if facts["numerics_ok"] is False:
         yield f"{side} computes wrong results, by capture.json: its speed proves nothing"
-    yield from outside_sentences(side, share_outside_forwards(trace))
+    unit = unit_name(trace.forward_source)
+    yield from outside_sentences(side, share_outside_forwards(trace), unit)
 
 
-def outside_sentences(trace: str, outside: float | None) -> Iterator[str]:
+def outside_sentences(trace: str, outside: float | None, unit: UnitName) -> Iterator[str]:
     """Say which share of a trace's GPU time is in no forward, where it matters."""
     if outside is not None and outside > _MOST_OUTSIDE:
-        yield f"{trace}: {share(outside)} of the GPU time was launched in no forward, and left out"
+        yield f"{trace}: {share(outside)} of the GPU time was launched in no {unit}, and left out"
 
 
 def share_outside_forwards(trace: Trace) -> float | None:

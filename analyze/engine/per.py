@@ -9,6 +9,7 @@ import polars as pl
 
 from analyze.engine.model import RegionUnit
 from analyze.tables.catalogue import CALLS, FORWARDS, STEPS, TABLES, Column, Table
+from analyze.tables.units import unit_name
 
 UnitWord = Literal["forward", "step", "call", "region", "trace"]
 
@@ -57,7 +58,7 @@ def unit_in_words(per: Per, forward_is: str | None) -> str:
         forward_is: ``trace.forward_is``.
     """
     if per.word == "forward":
-        return {"ProfilerStep": "step", "trace": "trace"}.get(forward_is or "", "forward")
+        return unit_name(forward_is)
     return per.words
 
 

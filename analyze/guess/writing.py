@@ -4,11 +4,10 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-from analyze.engine.per import Per, unit_in_words
 from analyze.guess.accepting import Accepted, Value
 from analyze.guess.quantities import QUANTITIES
 from analyze.tables.build import Trace
-from analyze.tables.units import PROFILER_STEP, WHOLE_TRACE
+from analyze.tables.units import PROFILER_STEP, WHOLE_TRACE, unit_name
 from analyze.words import printable
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 .%+_-]*")
@@ -68,7 +67,7 @@ def _text(
     forward_is: str,
     forward: str | None,
 ) -> str:
-    unit = unit_in_words(Per("forward"), forward_is)
+    unit = unit_name(forward_is)
     lines = [f"# {sentence}" for sentence in head]
     lines += ["# Check it with: analyze TRACE --expect THIS_FILE", "version: 1"]
     if forward is not None:

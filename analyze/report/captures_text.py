@@ -8,15 +8,19 @@ from rich.text import Text
 from analyze.engine.result import TraceReport, Uncaptured, uncaptured
 from analyze.report.compare import Row, glance, unique_names
 from analyze.report.compare_text import table_of_rows
-from analyze.report.compare_words import NOTHING, NUMBERS, Cell, absence, differing_shapes
+from analyze.report.compare_words import (
+    NOTHING,
+    NUMBERS,
+    Cell,
+    absence,
+    differing_shapes,
+    medians_of,
+)
 from analyze.report.console import buffer_console, rendered
 
 _HEADINGS = (
     "latency", "GPU busy", "kernels", "copies", "CPU", "peak memory", "numerics", "findings",
 )  # fmt: skip
-
-CAPTURES_TITLE = "Captures side by side, medians of a forward"
-TRACES_TITLE = "Traces side by side, medians of a forward"
 
 
 def render_captures(reports: Sequence[TraceReport], *, color: bool = False) -> str:
@@ -33,7 +37,8 @@ def render_captures(reports: Sequence[TraceReport], *, color: bool = False) -> s
     if len(captured) + len(absent) < 2:
         return ""
     columns = {heading: NUMBERS[heading] for heading in _headings(captured)}
-    table = table_of_rows(f"\n{CAPTURES_TITLE}", "capture", columns, captured)
+    title = f"\nCaptures side by side, {medians_of(captured)}"
+    table = table_of_rows(title, "capture", columns, captured)
     return _rendered(table, absent, color=color)
 
 
@@ -42,8 +47,13 @@ def render_traces(reports: Sequence[TraceReport], *, color: bool = False) -> str
     if all(report.coverage["capture"] is not None for report in reports):
         return render_captures(reports, color=color)
     columns, rows = side_by_side(reports)
-    table = table_of_rows(f"\n{TRACES_TITLE}", "trace", columns, rows)
+    table = table_of_rows(f"\n{traces_title(rows)}", "trace", columns, rows)
     return _rendered(table, uncaptured(reports), color=color)
+
+
+def traces_title(rows: Sequence[Row]) -> str:
+    """Return the title above traces side by side."""
+    return f"Traces side by side, {medians_of(rows)}"
 
 
 def side_by_side(reports: Sequence[TraceReport]) -> tuple[dict[str, Cell], list[Row]]:

@@ -27,5 +27,6 @@ def compare_markdown(data: Mapping[str, Any]) -> str:
     }
     rows = ([cell(row) for cell in columns.values()] for row in data["traces"])
     absent = (plain(words.absence(e["name"], e["status"], e["reason"])) for e in data["absent"])
-    below = [f"- {line}" for line in (*words.notes(data, code), *absent)]
+    amounts = words.medians_of(data["traces"])
+    below = [f"- {line}" for line in (amounts, *words.notes(data, code), *absent)]
     return "\n".join([markdown_table(list(columns), rows), *below]) + "\n"

@@ -22,7 +22,8 @@ def render_compare(data: Data, *, color: bool = False) -> str:
     console = buffer_console(color=color)
     rows = data["traces"]
     columns = words.glance_columns(data)
-    console.print(table_of_rows("At a glance, medians of a forward", "variant", columns, rows))
+    title = f"At a glance, {words.medians_of(rows)}"
+    console.print(table_of_rows(title, "variant", columns, rows))
     for note in words.notes(data):
         console.print(Text(note, style="dim"))
     if any(row["occupancy"] for row in rows):

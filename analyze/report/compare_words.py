@@ -6,7 +6,7 @@ from typing import Any
 from analyze.diff.comparability import is_same_unit, outside_sentences
 from analyze.diff.same_work import InputShapes, is_same_work
 from analyze.tables.captured import SHAPE_COLUMNS
-from analyze.tables.units import WHOLE_TRACE
+from analyze.tables.units import WHOLE_TRACE, common_unit_name, unit_name
 from analyze.words import UNKNOWN, duration, percentage, printable, share, size
 
 Data = Mapping[str, Any]
@@ -191,11 +191,19 @@ def cautions(rows: Sequence[Data], named: Naming = printable) -> Iterator[str]:
             yield f"careful: {words} differ: {', '.join(map(named, known))}"
     for row in rows:
         outside = row["gpu_time_share_outside_forwards"]
-        for sentence in outside_sentences(named(row["name"]), outside):
+        for sentence in outside_sentences(
+            named(row["name"]), outside, unit_name(row["forward_is"])
+        ):
             yield f"careful: {sentence}"
     units = _units(rows)
     if not _are_same(units):
         yield f"careful: a forward is not the same thing in all: {', '.join(map(named, units))}"
+
+
+def medians_of(rows: Sequence[Data]) -> str:
+    """Say what the amounts of traces side by side are of."""
+    unit = common_unit_name(row["forward_is"] for row in rows)
+    return "amounts of the whole trace" if unit == "trace" else f"medians of a {unit}"
 
 
 def unrelated(rows: Sequence[Data], shapes: Sequence[InputShapes | None]) -> list[str]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from analyze.tables.captured import SHAPE_COLUMNS
 from analyze.tables.coverage import MOST_ANNOTATIONS
+from analyze.tables.units import unit_name
 from analyze.words import counted, duration, printable, share, size
 
 Data = Mapping[str, Any]
@@ -221,7 +222,7 @@ def quality_sentences(coverage: Data, quality: Data) -> Iterator[str]:
 
 def _in_part(coverage: Data) -> str:
     count, forwards = coverage["forwards_in_part"], coverage["forwards"]
-    whose = f"{count:,} of {counted(forwards, 'forward')}"
+    whose = f"{count:,} of {counted(forwards, unit_name(coverage['forward_is']))}"
     return f"{whose} may lack a part of the launched work, whose amounts are unknown there"
 
 

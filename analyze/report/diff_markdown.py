@@ -29,7 +29,7 @@ def _blocks(data: Data, limit: int) -> Iterator[str]:
         *(f"- gate {state}: {text}" for state, text in words.gate_sentences(data, code)),
     ]
     yield "\n".join(lines) + "\n"
-    yield markdown_table(words.SUMMARY_COLUMNS, words.summary_rows(data))
+    yield markdown_table(words.summary_columns(data), words.summary_rows(data))
     for sentence in filter(None, [words.verdict(data)]):
         yield f"**{sentence}**\n"
     for section in words.shown_sections(data):

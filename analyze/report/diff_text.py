@@ -50,7 +50,7 @@ def _opening(data: Data) -> list[tuple[str, str]]:
 
 
 def _print_summary(console: Console, data: Data) -> None:
-    table = plain_table("", *words.SUMMARY_COLUMNS)
+    table = plain_table("", *words.summary_columns(data))
     table.title = None
     table.columns[-1].justify = "left"
     for cells in words.summary_rows(data):

@@ -6,6 +6,7 @@ from typing import Any
 from analyze.report.compare_words import Naming, count_word
 from analyze.report.diff import SECTIONS, is_changed
 from analyze.tables.host import CHAIN_SEPARATOR, ELLIPSIS
+from analyze.tables.units import UnitName, common_unit_name, unit_name
 from analyze.words import counted, duration, printable, size, whole
 
 Data = Mapping[str, Any]
@@ -38,31 +39,45 @@ SECTION_TITLES = {
     "ops_gpu": "Ops, GPU time of what they launched themselves, summed",
     "ops_cpu": "Ops, CPU self time summed",
 }
-SUMMARY_COLUMNS = ("per forward, median", "before", "after", "change", "")
 ROW_COLUMNS = ("", "count", "before", "after", "change", "what")
+
+
+def unit_of(data: Data) -> UnitName:
+    """Return in a word what a forward is in both traces."""
+    return common_unit_name(data[side]["forward_is"] for side in ("before", "after"))
+
+
+def summary_columns(data: Data) -> tuple[str, ...]:
+    """Return the headings of :func:`summary_rows`."""
+    unit = unit_of(data)
+    amounts = "of the whole trace" if unit == "trace" else f"per {unit}, median"
+    return amounts, "before", "after", "change", ""
 
 
 def side_sentence(side: Data, named: Naming = printable) -> str:
     """Word what one of the traces is; ``named`` writes a name from it, here as below."""
-    forwards = "the whole trace is the forward"
-    if side["forward_is"] != "trace":
-        forwards = f"{counted(side['forwards'], 'forward')} ({named(side['forward_is'])})"
+    unit = unit_name(side["forward_is"])
+    units = "the whole trace"
+    if unit != "trace":
+        units = f"{counted(side['forwards'], unit)} ({named(side['forward_is'])})"
     parts = ["SYNTHETIC"] if side["synthetic"] else []
     parts += [named(side["device"])] if side["device"] else []
     capture = side["capture"]
     parts += [f"captured {named(capture['name'])}"] if capture else []
-    return "; ".join([named(side["trace"]), *parts, forwards])
+    return "; ".join([named(side["trace"]), *parts, units])
 
 
 def verdict(data: Data) -> str:
     """Say in a sentence whether anything changed, and how well that is known."""
     if data["identical"]:
         return "Nothing changed"
+    unit = unit_of(data)
     if not data["noise_judged"]:
-        doubt = "each trace has one forward, so that noise cannot be judged"
+        one = "is compared as a whole" if unit == "trace" else f"has one {unit}"
+        doubt = f"each trace {one}, so that noise cannot be judged"
         known = "Changes may be noise" if data["changed"] else "Nothing changed by 1 % or more"
         return f"{known}: {doubt}"
-    return "" if data["changed"] else "Nothing changed beyond the noise of the forwards"
+    return "" if data["changed"] else f"Nothing changed beyond the noise of the {unit}s"
 
 
 def summary_rows(data: Data) -> Iterator[tuple[str, str, str, str, str]]:
@@ -158,8 +173,8 @@ def _occurrences(data: Data, row: Data) -> Iterator[str]:
 
 
 def _occurrence(data: Data, key: str, side: Data) -> str:
-    forwards = counted(data[key]["forwards"], "forward")
-    return f"in {side['in_forwards']:,} of {forwards}, {duration(side['time_where_it_occurs_us'])}"
+    units = counted(data[key]["forwards"], unit_of(data))
+    return f"in {side['in_forwards']:,} of {units}, {duration(side['time_where_it_occurs_us'])}"
 
 
 def _signed(microseconds: float) -> str:
@@ -222,7 +237,9 @@ def headlines(data: Data, limit: int, named: Naming = printable) -> Iterator[str
         key = "before" if row["before"] else "after"
         side = row[key]
         name, chain = (_first_of(side[names], named) for names in ("names", "op_chains"))
-        work = f"{count_word(side['count'])} {name} per forward, {duration(side['time_us'])}"
+        work = (
+            f"{count_word(side['count'])} {name} per {unit_of(data)}, {duration(side['time_us'])}"
+        )
         if _is_rare(side):
             work = f"{name} {_occurrence(data, key, side)}"
         yield f"{row['state']}: {work}{f', in {chain}' if chain else ''}"

@@ -12,6 +12,7 @@ from analyze.report.condition import condition_sentence
 from analyze.report.console import buffer_console, plain_table, rendered
 from analyze.report.gaps import LATE
 from analyze.report.summary_text import print_opening, print_pairs
+from analyze.tables.units import unit_name
 from analyze.words import UNKNOWN, counted, duration, printable, share
 
 _BLOCKS = "·▁▂▃▄▅▆▇█"
@@ -121,9 +122,10 @@ def _conditions(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _totals(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _conditions(data)
     between = sum(row["between_forwards_us"] for row in data["causes"])
-    if between and data["coverage"]["forward_is"] != "trace":
+    unit = unit_name(data["coverage"]["forward_is"])
+    if between and unit != "trace":
         part = share(between / data["gap_time_us"])
-        yield "forwards", f"{part} of it lies between forwards, the rest inside one"
+        yield f"{unit}s", f"{part} of it lies between {unit}s, the rest inside one"
     activity = data["host_activity"]
     late = activity["gap_time_us"]
     spent = _spent(activity, late)

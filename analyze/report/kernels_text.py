@@ -9,11 +9,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from analyze.engine.per import Per, unit_in_words
 from analyze.report.condition import condition_sentence
 from analyze.report.console import buffer_console, rendered
 from analyze.report.summary import DEFAULT_SHARED_MEMORY_LIMIT
 from analyze.report.summary_text import print_opening, print_pairs
+from analyze.tables.units import unit_name
 from analyze.words import UNKNOWN, counted, duration, percentage, printable, share, size
 
 DEFAULT_LIMIT = 10
@@ -75,7 +75,7 @@ def _print_names(console: Console, report: Data, shown: list[Data], *, full_name
     console.print(Text(meaning, "dim"))
     console.print(Text(_aligned(_COLUMNS), style="dim"))
     alike = Counter(row["short_name"] for row in report["names"])
-    unit = unit_in_words(Per("forward"), report["coverage"]["forward_is"])
+    unit = unit_name(report["coverage"]["forward_is"])
     for row in shown:
         name = row["name"] if full_names else row["short_name"]
         namesakes = 1 if full_names else alike[row["short_name"]]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from analyze.engine.result import Finding, TraceReport, uncaptured, unread
 from analyze.report.baseline_words import baseline_lines
-from analyze.report.captures_text import TRACES_TITLE, side_by_side
+from analyze.report.captures_text import side_by_side, traces_title
 from analyze.report.compare_words import absence
 from analyze.report.coverage_text import coverage_lines
 from analyze.report.finding_words import (
@@ -75,7 +75,7 @@ def _side_by_side(reports: Sequence[TraceReport]) -> Iterator[str]:
         return
     columns, rows = side_by_side(reports)
     cells = ([code(row["name"]), *(plain(cell(row)) for cell in columns.values())] for row in rows)
-    yield f"## {TRACES_TITLE}"
+    yield f"## {traces_title(rows)}"
     yield _table(["trace", *columns], cells)
     missing = [f"- {plain(absence(each.name, each.status, each.reason))}" for each in absent]
     if missing:

@@ -5,7 +5,9 @@ ProfilerStep; else the whole trace. Work belongs to the unit whose CPU interval 
 never to the one it overlaps on the GPU.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 import polars as pl
 
@@ -18,6 +20,25 @@ CAPTURE_ANNOTATIONS = ("attn_step", "attn_fwd", "sdpa_fwd", "attn_bwd")
 
 WHOLE_TRACE = "trace"
 PROFILER_STEP = "ProfilerStep"
+
+UnitName = Literal["forward", "step", "trace"]
+
+
+def unit_name(source: str | None) -> UnitName:
+    """Return in a word what a forward is in a trace: where nothing marks one, a step or the trace.
+
+    Args:
+        source: what the units are, as in :class:`Units`; None where that is not known.
+    """
+    if source == PROFILER_STEP:
+        return "step"
+    return "trace" if source == WHOLE_TRACE else "forward"
+
+
+def common_unit_name(sources: Iterable[str]) -> UnitName:
+    """Return what a forward is in all of several traces, and ``forward`` where that differs."""
+    names = {unit_name(source) for source in sources}
+    return names.pop() if len(names) == 1 else "forward"
 
 
 @dataclass(frozen=True)

@@ -230,7 +230,7 @@ def test_work_outside_of_every_forward_is_unknown_not_zero(
     data = compared([trace])
     assert data["traces"][0]["gpu_ops_per_forward"] is None
     assert data["traces"][0]["gpu_busy_us"] is None
-    assert not dur or "100 % of the GPU time was launched in no forward" in render_compare(data)
+    assert not dur or "100 % of the GPU time was launched in no step" in render_compare(data)
 
 
 def test_markdown_shows_names_as_they_are(make_trace: MakeTrace) -> None:

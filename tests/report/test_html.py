@@ -243,7 +243,7 @@ def test_times_of_unrelated_traces_are_not_multiples_of_each_other(
     assert "relative" not in headings
     seen = text_of(page)
     assert f"relative times are left out: {reason}" in seen
-    assert seen.index("careful: ") < seen.index("GPU busy time of a forward")
+    assert seen.index("careful: ") < seen.index("To one scale")
 
 
 def test_whole_traces_are_not_multiples_of_each_other(samples: Path) -> None:

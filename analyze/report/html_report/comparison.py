@@ -13,6 +13,7 @@ from analyze.report.compare_words import (
     absence,
     cautions,
     left_out_note,
+    medians_of,
     paths,
     relative_note,
     unrelated,
@@ -57,6 +58,7 @@ class Comparison:
 
     Attributes:
         headings, rows: the table; the first cell of a row is the name, which has no heading.
+        amounts: what they are of.
         unbroken: places of the columns whose cells stay in one line.
         bars: one for each trace; none where a trace has no GPU busy time.
         groups: those in the bars, for the legend.
@@ -67,6 +69,7 @@ class Comparison:
 
     headings: list[str]
     rows: list[list[str]]
+    amounts: str
     unbroken: frozenset[int]
     bars: list[Bar]
     groups: list[Group]
@@ -101,6 +104,7 @@ def comparison_of(
             [printable(row["name"]), *(_together(cell(row)) for cell in columns.values())]
             for row in rows
         ],
+        amounts=medians_of(rows),
         unbroken=frozenset(
             place for place, heading in enumerate(columns) if heading not in _BROKEN
         ),

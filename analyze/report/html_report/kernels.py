@@ -111,13 +111,18 @@ class Kernels:
     occupancy_notes: list[str]
 
 
-def kernels_of(table: KernelTable) -> Kernels | None:
-    """Return the kernels as cells; None where there are none."""
+def kernels_of(table: KernelTable, unit: str) -> Kernels | None:
+    """Return the kernels as cells; None where there are none.
+
+    Args:
+        table: the kernels.
+        unit: what a forward is in one word.
+    """
     if not table.rows:
         return None
     names, kernels = counted(table.names, "name"), counted(table.kernels, "kernel")
     shown = told_apart(dict.fromkeys(row.name for row in table.rows))
-    columns, rows = _known_columns([_row(row, shown[row.name]) for row in table.rows])
+    columns, rows = _known_columns([_row(row, shown[row.name], unit) for row in table.rows])
     with_occupancy = _with_occupancy(table.rows)[:MOST_OCCUPANCIES]
     occupancies = [_occupancy(row, shown[row.name]) for row in with_occupancy]
     return Kernels(
@@ -147,12 +152,12 @@ def _rest(table: KernelTable) -> str:
     return f"and {kernels} of {names}, {duration(table.rest_us)}, not listed"
 
 
-def _row(row: KernelRow, shown: str) -> KernelCells:
+def _row(row: KernelRow, shown: str, unit: str) -> KernelCells:
     cores = {True: "yes", False: "no", None: NOT_KNOWN}[row.tensor_core]
     return KernelCells(
         group=GROUPS[group_of("kernel", row.family)],
         short_name=shown,
-        details=list(_details(row)),
+        details=list(_details(row, unit)),
         total_us=row.total_us,
         cells=[
             _word(_op(row)),
@@ -193,12 +198,12 @@ def _limiter(row: KernelRow) -> str | None:
     return None if limiter is None else limiter.replace("_", " ").replace("|", ", ")
 
 
-def _details(row: KernelRow) -> Iterator[tuple[str, str]]:
+def _details(row: KernelRow, unit: str) -> Iterator[tuple[str, str]]:
     if row.name != row.short_name:
         yield "full name", row.name
     yield "longest", duration(row.max_us)
     if row.per_forward is not None:
-        yield "per forward", f"{row.per_forward:g}"
+        yield f"per {unit}", f"{row.per_forward:g}"
     launch = [
         f"grid {row.grid}" if row.grid else "",
         f"block {row.block}" if row.block else "",

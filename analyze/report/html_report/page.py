@@ -18,11 +18,11 @@ from analyze.report.html_report.timeline import TimelineView, timeline_of, windo
 from analyze.report.next_command import next_command
 from analyze.report.verdict import Order, order_of, verdict
 from analyze.report.views.model import Views, views_of
+from analyze.tables.units import unit_name
 from analyze.words import counted, duration, printable, share
 
 _GUESS = "GUESS"
 _MOST_UNREAD = 20
-_UNITS = {"ProfilerStep": "step", "trace": "trace"}
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _trace_page(
     guesses = [finding for finding in news if finding.code.startswith(_GUESS)]
     order = order_of(report)
     findings = _without_guesses((*order.problems, *order.minor, *order.benign))
-    unit = _UNITS.get(report.unit.name, "forward")
+    unit = unit_name(report.unit.name)
     listed, more = findings[:MAX_FINDINGS], len(findings) - MAX_FINDINGS
     timeline = views.timeline if views and is_drawn else None
     window = window_of(timeline) if timeline else None
@@ -167,7 +167,7 @@ def _trace_page(
         is_drawn=is_drawn,
         timeline=timeline_of(timeline, [*news, *known], unit) if timeline else None,
         families=families_of(views.families) if views else None,
-        kernels=kernels_of(views.kernels) if views and is_drawn else None,
+        kernels=kernels_of(views.kernels, unit) if views and is_drawn else None,
     )
 
 
