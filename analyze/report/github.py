@@ -20,7 +20,7 @@ from analyze.report.baseline_words import beside_baseline
 from analyze.report.coverage_text import loss_sentences, reservations, trimmed_sentences
 from analyze.report.finding_words import closing_line, of_little_weight, savings
 from analyze.report.formats import Rendering
-from analyze.report.source_line import SourceLine, may_be_in, source_line
+from analyze.report.source_line import SourceLine, file_in, source_line
 from analyze.report.verdict import order_of
 from analyze.words import counted, printable, visible
 
@@ -138,8 +138,8 @@ def _annotation(found: _Found, workspace: str | None) -> str:
 
 def _line(finding: Finding, workspace: str | None) -> SourceLine | None:
     line = source_line(finding.source, workspace)
-    root = Path(workspace or Path.cwd())
-    return line if line is not None and may_be_in(root, line.file) else None
+    file = file_in(Path(workspace or Path.cwd()), line.file) if line else None
+    return SourceLine(file, line.line) if line and file else None
 
 
 def _message(found: _Found) -> Iterator[str]:

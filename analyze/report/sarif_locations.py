@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from analyze.report.json_writer import visible_surrogates
 from analyze.report.sarif_text import message
-from analyze.report.source_line import may_be_in, recorded_line
+from analyze.report.source_line import file_in, recorded_line
 
 Data = dict[str, Any]
 
@@ -69,8 +69,11 @@ def source_location(source: str | None, root: Path) -> Data | None:
     if recorded is None or len(recorded.file) > _LONGEST_FILE:
         return None
     location = artifact_location(recorded.file, root, root)
-    if "uriBaseId" in location and not may_be_in(root, recorded.file):
-        return None
+    if "uriBaseId" in location:
+        file = file_in(root, recorded.file)
+        if file is None:
+            return None
+        location = artifact_location(file, root, root)
     return {
         "artifactLocation": location,
         "region": {"startLine": recorded.line},

@@ -10,6 +10,9 @@ _FILE_AND_LINE = re.compile(
 )
 """``file:line``, or a frame as the profiler writes it: ``file(line): function``."""
 
+_PACKAGE_FOLDERS = ("", "src/")
+"""What the name of a file in a package lacks, in a flat layout and in a ``src`` layout."""
+
 _NO_FILE = ("<", "~")
 """What stands for a file where code has none (``<string>``), or in a home folder."""
 
@@ -40,20 +43,24 @@ def recorded_line(source: str | None) -> SourceLine | None:
     return SourceLine(found["file"].replace("\\", "/"), line) if line else None
 
 
-def may_be_in(root: Path, file: str) -> bool:
-    """Whether a file may be one of the project: where its sources are at hand, whether it is there.
+def file_in(root: Path, file: str) -> str | None:
+    """Return a recorded file as the project has it; None where the project lacks it.
 
     Profilers name the files of installed packages as they name those of the project, relative to an
-    entry of ``sys.path``: only the sources tell them apart.
+    entry of ``sys.path``: only the sources tell them apart. Where these are not at hand, the file
+    is taken as it was recorded.
 
     Args:
         root: of the project's sources.
-        file: relative to it.
+        file: relative to ``root``, or to the folder of packages in it.
     """
     try:
-        return not root.is_dir() or (root / file).is_file()
+        if not root.is_dir():
+            return file
+        places = (f"{folder}{file}" for folder in _PACKAGE_FOLDERS)
+        return next((place for place in places if (root / place).is_file()), None)
     except (OSError, ValueError):  # no name of a file
-        return False
+        return None
 
 
 def source_line(source: str | None, workspace: str | None) -> SourceLine | None:

@@ -124,12 +124,16 @@ def test_a_file_that_the_checkout_lacks_is_named_in_the_message_alone(
 ) -> None:
     monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
     (tmp_path / "model.py").touch()
-    ours, installed = (
-        report_of(finding(source=source)) for source in ("model.py:7", "transformers/bert.py:7")
-    )
-    made = commands(write_github([ours, installed], Rendering()))
-    assert [properties.get("file") for _, properties, _ in made] == ["model.py", None]
-    assert "\nat: transformers/bert.py:7" in made[1][2]
+    (tmp_path / "src" / "ours").mkdir(parents=True)
+    (tmp_path / "src" / "ours" / "layer.py").touch()
+    reports = [
+        report_of(finding(source=source))
+        for source in ("model.py:7", "ours/layer.py:7", "transformers/bert.py:7")
+    ]
+    made = commands(write_github(reports, Rendering()))
+    files = [properties.get("file") for _, properties, _ in made]
+    assert files == ["model.py", "src/ours/layer.py", None]
+    assert "\nat: transformers/bert.py:7" in made[2][2]
 
 
 def test_what_matters_little_comes_last_and_says_so() -> None:

@@ -222,14 +222,16 @@ def test_a_file_that_the_sources_lack_is_no_location(
 ) -> None:
     monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
     (tmp_path / "model.py").touch()
+    (tmp_path / "src" / "ours").mkdir(parents=True)
+    (tmp_path / "src" / "ours" / "layer.py").touch()
     uris, recorded = [], []
-    for source in ("model.py:3", "transformers/bert.py:3"):
+    for source in ("model.py:3", "ours/layer.py:3", "transformers/bert.py:3"):
         result = result_of(naive(samples, source=source))
         uris.append(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"])
         recorded.append(result["properties"]["source"])
-    assert uris[0] == "model.py"
-    assert uris[1].endswith("synthetic-naive.json.gz")
-    assert recorded == ["model.py:3", "transformers/bert.py:3"]
+    assert uris[:2] == ["model.py", "src/ours/layer.py"]
+    assert uris[2].endswith("synthetic-naive.json.gz")
+    assert recorded == ["model.py:3", "ours/layer.py:3", "transformers/bert.py:3"]
 
 
 def test_what_matters_little_says_so(samples: Path) -> None:
