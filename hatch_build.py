@@ -3,8 +3,8 @@
 import hashlib
 import json
 import sys
-import tempfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -21,9 +21,16 @@ class ParsedFiles(BuildHookInterface):  # type: ignore[type-arg]
         """Write the file; an editable installation has none, there files change."""
         if version != "standard":
             return
-        file = Path(tempfile.mkdtemp()) / "parsed.json"
+        self._folder = TemporaryDirectory()
+        file = Path(self._folder.name) / "parsed.json"
         file.write_text(json.dumps(parsed_files(), allow_nan=False), encoding="utf-8")
         build_data["force_include"][str(file)] = "analyze/parsed.json"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove the file, now that the wheel holds it."""
+        del build_data, artifact_path
+        if version == "standard":
+            self._folder.cleanup()
 
 
 def parsed_files() -> dict[str, Any]:

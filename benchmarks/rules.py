@@ -23,7 +23,7 @@ import orjson
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-MEGABYTE = 1e6
+from benchmarks.ingest import MEGABYTE  # noqa: E402
 
 
 @dataclass(frozen=True)

@@ -185,15 +185,16 @@ def _with_all_digits(event: object, text: str) -> object:
 def _loses_digits(events: Sequence[object]) -> bool:
     """Whether any ``ts`` is a fraction too large for a float64 to tell nanoseconds apart."""
     try:
-        if max(map(_get_ts, events), default=0) < EXACT_FLOAT_US:
+        times = list(map(_get_ts, events))
+        if min(times) > -EXACT_FLOAT_US and max(times) < EXACT_FLOAT_US:
             return False
-    except (KeyError, TypeError, IndexError):
+    except (KeyError, TypeError, IndexError, ValueError):
         pass
     return any(isinstance(e, dict) and _is_large_fraction(e.get("ts")) for e in events)
 
 
 def _is_large_fraction(ts: object) -> bool:
-    return isinstance(ts, float) and ts >= EXACT_FLOAT_US
+    return isinstance(ts, float) and abs(ts) >= EXACT_FLOAT_US
 
 
 def _group_by_shape(events: Iterable[Event]) -> dict[_Shape, list[Event]]:

@@ -68,6 +68,7 @@ _Core = dict[CoreKey, Column]
 _NAME: _Core = {"name": Column("name", Kind.TEXT)}
 _CATEGORY: _Core = {"cat": Column("cat", Kind.TEXT)}
 _PROCESS: _Core = {"pid": Column("pid", Kind.TEXT)}
+_ROW: _Core = {"tid": Column("tid", Kind.TEXT)}
 _LANE: _Core = {("pid", "tid"): Column("lane", Kind.THREAD)}
 _START: _Core = {"ts": Column("start_ns", Kind.MICROSECONDS)}
 _INTERVAL: _Core = {**_START, "dur": Column("dur_ns", Kind.MICROSECONDS)}
@@ -123,7 +124,7 @@ FRAMES = Family(
 API_CALLS = Family("api_calls", _HOST, _LINKS, frozenset({"cbid", "cid"}))
 GPU_OPS = Family(
     "gpu_ops",
-    {**_CATEGORY, **_NAME, **_PROCESS, **_INTERVAL},
+    {**_CATEGORY, **_NAME, **_PROCESS, **_ROW, **_INTERVAL},
     {
         **_LINKS,
         "device": Column("device", Kind.TEXT),
@@ -169,7 +170,7 @@ OTHER = Family(
         **_CATEGORY,
         **_NAME,
         **_PROCESS,
-        "tid": Column("tid", Kind.TEXT),
+        **_ROW,
         **_INTERVAL,
     },
 )
@@ -240,8 +241,9 @@ LEGACY_GPU_PROCESS = "CUDA functions"
 def family_of(phase: object, category: object, event: Mapping[str, object]) -> Family | None:
     """Return the family of one event; ``OTHER`` when nothing more is known about it.
 
-    None is for events that need only be counted: the names of processes, and arrows, which say
-    nothing that correlation does not say.
+    None is for events that need only be counted: the names of processes, and arrows. From launches
+    to GPU work these say what correlation says. They are not followed where a file has lost its
+    arguments: GPU work is then without a launch, and counted so.
     """
     if phase == "X":
         if category is None:

@@ -25,6 +25,9 @@ _BY_FIRST_BYTES: tuple[tuple[bytes, str], ...] = (
 _PROTOBUF = re.compile(rb"\x0a[^\t\n\r -~]")
 """A first field of length-delimited type, followed by a byte that no text would hold there."""
 
+_TRACE = re.compile(rb'^\s*\{\s*"schemaVersion"\s*:|"traceEvents"\s*:')
+"""A trace: its metadata may hold any key, also those by which other kinds are known."""
+
 _BY_TEXT: tuple[tuple[re.Pattern[bytes], str], ...] = (
     (
         re.compile(rb'^\s*\{(?=.*"schema"\s*:\s*").*"nodes"\s*:\s*\[', re.DOTALL),
@@ -67,6 +70,8 @@ def other_kind(head: bytes) -> str | None:
         return "empty"
     stripped = head.lstrip()
     if stripped[:1] in (b"{", b"["):
+        if _TRACE.search(head):
+            return None
         return next((kind for pattern, kind in _BY_TEXT if pattern.search(head)), None)
     if _PROTOBUF.match(head):
         return "a Perfetto protobuf trace"

@@ -19,15 +19,22 @@ EXACT_FLOAT_US = float(1 << 43)
 
 _MAX_NS = (1 << 63) - 1
 _NUMBERS = frozenset({int, float})
-_LONG_TS = re.compile(rb'("ts"\s*:\s*)([89]\d{12}\.\d+|\d{14,}\.\d+)(?![\d.eE])')
-"""At least as large as :data:`EXACT_FLOAT_US`, and fractional."""
+_LONG_TS = re.compile(
+    rb"""("ts"\s*:\s*)
+    (-?(?:(?:[89]\d{12}|\d{14,})\.\d+(?![\d.eE])|\d+(?:\.\d+)?[eE][-+]?\d+))""",
+    re.VERBOSE,
+)
+"""At least as large as :data:`EXACT_FLOAT_US` and fractional, or of any size with an exponent."""
 
 _PLAIN_DECIMAL = r"^(?:[0-9]{1,15}|[0-8][0-9]{15})\.[0-9]{1,3}$"
 """Microseconds whose nanoseconds need no rounding and fit into 64 bits."""
 
 
 def keep_digits(text: bytes) -> bytes:
-    """Turn every large fractional ``ts`` in JSON ``text`` into a string, so no digit is lost."""
+    """Turn every large fractional ``ts`` in JSON ``text`` into a string, so no digit is lost.
+
+    Those with an exponent become strings as well, large or not.
+    """
     parts = _LONG_TS.split(text)  # what is between, then "ts": and its number, and so on
     parts[2::3] = [b'"%b"' % number for number in parts[2::3]]
     return b"".join(parts)

@@ -15,6 +15,8 @@ from typing import Any
 
 import orjson
 
+from analyze.trace.starts import EVENT_KEYS, decode_at, is_cut, next_event
+
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _TOKENS = re.compile(
     r"""(?P<string>"(?:[^"\\]++|\\.)*+")
@@ -23,15 +25,10 @@ _TOKENS = re.compile(
     |(?P<missing_value>:(?=\s*[,}\]]))""",
     re.VERBOSE | re.DOTALL,
 )
-_EVENT_KEYS = "ph|cat|name|pid|tid|ts|dur|id|args|s|bp"
-_EVENT_START = re.compile(rf'\{{\s*"({_EVENT_KEYS})"\s*:')
-_NEXT_EVENT = re.compile(rf'\}}\s*,\s*(?=\{{\s*"(?:{_EVENT_KEYS})"\s*:)')
+_NEXT_EVENT = re.compile(rf'\}}\s*,\s*(?=\{{\s*"(?:{EVENT_KEYS})"\s*:)')
 _END_OF_LIST = re.compile(r'\}\s*(\])\s*(?:,\s*"|\}|\Z)')
 _MAX_GUESSES = 4
 _MAX_LOST_MEMBERS = 100
-_INDENTATION = 64
-_NEAR = 16 << 10
-"""Longer than nearly every event."""
 _GAP = re.compile(r"[\s,]*")
 _MEMBER = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*')
 
@@ -206,16 +203,26 @@ def walk(text: str, repairs: Repairs, *, final: bool) -> Walk:
             result.after_list = text[position + 1 :]
             return result
         try:
-            event, end = _decode_at(decoder, text, position)
-        except (ValueError, RecursionError):
+            event, end = decode_at(decoder, text, position)
+        except (ValueError, RecursionError) as error:
             found = _NEXT_EVENT.search(text, position)
-            if found is None and text[position] == "{" and not final:
+            if not final and text[position] == "{" and _may_go_on(text, error, found):
                 result.rest = text[position:]
                 return result
             position = _pass_broken_event(text, position, found, result, repairs)
         else:
             result.add(event, text[position:end])
             position = end
+
+
+def _may_go_on(text: str, error: Exception, following: re.Match[str] | None) -> bool:
+    """Whether an event that is no valid JSON may be, once more of the text is read.
+
+    What follows it is no event where it lies in a list that the event holds.
+    """
+    if following is None:
+        return True
+    return is_cut(error) and next_event(text, following.end(), cut_too=False) is None
 
 
 def ends_list(text: str) -> bool:
@@ -236,26 +243,6 @@ def _pass_gap(text: str, position: int, mended: Counter[str], *, after_event: bo
     elif commas < expected:
         mended["missing_comma"] += 1
     return end
-
-
-def _decode_at(decoder: json.JSONDecoder, text: str, position: int) -> tuple[Any, int]:
-    """Decode the value at ``position``; return it and where it ends.
-
-    It works on a copy of the text from there on, because an error counts the lines before it.
-    """
-    near = text[position : position + _NEAR]
-    try:
-        value, length = decoder.raw_decode(near)
-    except ValueError:
-        if len(near) < _NEAR:
-            raise
-        value, length = decoder.raw_decode(text[position:])
-    return value, position + length
-
-
-def _is_a_value(text: str, position: int) -> bool:
-    """Whether what stands at ``position`` is the value of a key, not an event."""
-    return text[max(0, position - _INDENTATION) : position].rstrip()[-1:] == ":"
 
 
 def _refuse_constant(name: str) -> None:
@@ -296,11 +283,13 @@ def _pass_broken_event(
 def _pass_last_event(text: str, position: int, result: Walk, repairs: Repairs) -> int:
     """Handle a broken event that no other event follows: the end of the list may follow it."""
     for closing in islice(_END_OF_LIST.finditer(text, position), _MAX_GUESSES):
-        mended_text = repair_text(text[position : closing.start(1)], Counter())
+        mended: Counter[str] = Counter()
+        mended_text = repair_text(text[position : closing.start(1)], mended)
         try:
             event = orjson.loads(mended_text)
         except (orjson.JSONDecodeError, RecursionError):
             continue
+        repairs.mended.update(mended)
         repairs.events_repaired += 1
         result.add(event, mended_text)
         return closing.start(1)
@@ -310,23 +299,10 @@ def _pass_last_event(text: str, position: int, result: Walk, repairs: Repairs) -
 
 
 def _next_start(text: str, position: int) -> int:
-    """Return where the next whole event begins, passing over objects that are none."""
-    decoder = json.JSONDecoder(strict=False)
-    while found := _EVENT_START.search(text, position):
-        position = found.start()
-        if _is_a_value(text, position):
-            position += 1
-            continue
-        try:
-            value, end = _decode_at(decoder, text, position)
-        except (json.JSONDecodeError, RecursionError):
-            if found.group(1) == "ph":
-                return position
-            position += 1
-        else:
-            if isinstance(value, dict) and "ph" in value:
-                return position
-            position = end
+    """Return where the next event begins, or else where the list ends."""
+    event = next_event(text, position)
+    if event is not None:
+        return event
     end_of_list = _END_OF_LIST.search(text, position)
     return end_of_list.start(1) if end_of_list else len(text)
 

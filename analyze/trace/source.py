@@ -29,7 +29,11 @@ STDIN = "-"
 STDIN_NAME = "<stdin>"
 
 _GZIP = b"\x1f\x8b"
-_ZSTD = b"\x28\xb5\x2f\xfd"
+_ZSTD_SKIPPED = tuple(bytes([first]) + b"\x2a\x4d\x18" for first in range(0x50, 0x60))
+"""How frames begin that hold no text; some tools write them before, between or after the others."""
+
+_ZSTD = (b"\x28\xb5\x2f\xfd", *_ZSTD_SKIPPED)
+_MAGIC_BYTES = 4
 _GZIP_WINDOW = 31
 _INFLATE_ERRORS = cast("tuple[type[Exception], ...]", (isal_zlib.error, zlib.error))
 _UTF8_BOM = codecs.BOM_UTF8
@@ -123,7 +127,7 @@ def _peek(blocks: Blocks) -> tuple[bytes, Blocks]:
     head = b""
     for block in blocks:
         head += block
-        if len(head) >= len(_ZSTD):
+        if len(head) >= _MAGIC_BYTES:
             break
     return head, chain([head] if head else [], blocks)
 
@@ -161,6 +165,9 @@ def _unzstd(blocks: Blocks, report: SourceReport) -> Blocks:
         pending = block
         while pending or not (stream.needs_input or stream.eof):
             if stream.eof:
+                if not any(magic.startswith(pending[:_MAGIC_BYTES]) for magic in _ZSTD):
+                    report.notes.append("bytes after the end of the zstd stream were ignored")
+                    return
                 stream = ZstdDecompressor()
             try:
                 text = stream.decompress(pending, BLOCK_BYTES)

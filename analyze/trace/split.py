@@ -7,6 +7,9 @@ decoder refuses, so no wrong cut can pass unnoticed.
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
+
+from analyze.trace.starts import EVENT_LIST, next_event, pass_members
 
 CHUNK_BYTES = 128 << 10
 """Text decoded at a time. Measured: 32 KiB to 256 KiB are equal, 4 MiB is two times slower."""
@@ -16,14 +19,26 @@ MAX_HEADER_BYTES = 64 << 20
 
 _LIMIT = f"{MAX_HEADER_BYTES >> 20} MiB"
 
-_EVENTS_START = re.compile(rb'"traceEvents"\s*:\s*\[|\{\s*"ph"\s*:')
-"""Where events begin: the list, or an event itself where the key of the list is damaged."""
+_MAX_MEMBER_BYTES = 8 << 20
+"""Longest member that is known to be one; what lies inside a longer one may be taken for events."""
+
 _BETWEEN_EVENTS = re.compile(rb"\}\s*,\s*\{")
 _LEARNING_WINDOW = 64 << 10
 
 
 class TooLongError(Exception):
     """Some piece of text is longer than any trace's; the message says which."""
+
+
+class _Start(NamedTuple):
+    """Where events begin: the text before ``outside`` is not theirs, the first is at ``events``.
+
+    Both count from the first unread byte. They are the same where there is no list, only an event
+    itself, because the key of the list is damaged.
+    """
+
+    outside: int
+    events: int
 
 
 class TraceText:
@@ -58,7 +73,13 @@ class TraceText:
             self._position += 1
             return True
         self.form = "object"
-        return self._find_list()
+        members, list_follows = self._pass_members()
+        start = self._find_start(members if list_follows else 0)
+        if start is None:
+            return False
+        list_end = b"]" if start.events > start.outside else b""
+        self.outside = self._take(start.events) + list_end
+        return True
 
     def head(self, size: int = _LEARNING_WINDOW) -> bytes:
         """Return the unread text, about ``size`` bytes of it at most."""
@@ -92,14 +113,13 @@ class TraceText:
             TooLongError: more than ``MAX_HEADER_BYTES`` of text.
         """
         self.push_back(text)
-        resumed = self._search(_EVENTS_START)
-        if resumed is None:
-            self.outside += self._buffer[self._position :]
-            self._position = len(self._buffer)
+        members, _ = self._pass_members()
+        start = self._find_start(members)
+        if start is None:
+            self.outside += self._take(len(self._buffer) - self._position)
             return False
-        self.outside += self._buffer[self._position : resumed.start()]
-        is_list = resumed.group().startswith(b'"')
-        self._position = resumed.end() if is_list else resumed.start()
+        self.outside += self._take(start.outside)
+        self._position += start.events - start.outside
         return True
 
     @property
@@ -116,29 +136,39 @@ class TraceText:
             if stripped or self._exhausted:
                 return stripped[:1]
 
-    def _find_list(self) -> bool:
-        start = self._search(_EVENTS_START)
-        if start is None:
-            return False
-        if start.group().startswith(b'"'):
-            self.outside = self._buffer[self._position : start.end()] + b"]"
-            self._position = start.end()
-        else:
-            self.outside = self._buffer[self._position : start.start()]
-            self._position = start.start()
-        return True
+    def _take(self, size: int) -> bytes:
+        start = self._position
+        self._position += size
+        return self._buffer[start : self._position]
 
-    def _search(self, pattern: re.Pattern[bytes]) -> re.Match[bytes] | None:
-        """Search all text from here on, reading as much as it takes."""
+    def _pass_members(self) -> tuple[int, bool]:
+        """Return how long the whole members from here on are, and whether the list follows."""
+        size, end = CHUNK_BYTES, 0
+        while True:
+            text = self._window(size)
+            end, list_follows, is_cut = pass_members(text, end)
+            if not is_cut or len(text) < size or size >= _MAX_MEMBER_BYTES:
+                return end, list_follows
+            size *= 2
+
+    def _find_start(self, offset: int) -> _Start | None:
+        """Search all text behind ``offset``, reading as much as it takes.
+
+        What an object is shows in the text that follows, so some of that is always read.
+        """
         size = CHUNK_BYTES
         while True:
-            self._fill(size)
-            found = pattern.search(self._buffer, self._position)
-            if found or self._exhausted:
-                return found
+            text = self._window(offset + size)
+            start = _start_in(text, offset)
+            if len(text) < offset + size or (start and len(text) - start.events >= CHUNK_BYTES):
+                return start
             size *= 2
             if size > MAX_HEADER_BYTES:
                 raise TooLongError(f"more than {_LIMIT} of text outside the event list")
+
+    def _window(self, size: int) -> str:
+        """Return ``size`` bytes of unread text, or all that is left, one character for each."""
+        return self.head(size).decode("latin-1")
 
     def _cut(self, limit: int) -> tuple[int, int]:
         """Return where a chunk ends and where the next one starts."""
@@ -189,3 +219,11 @@ class TraceText:
             length += len(block)
         self._buffer = b"".join(parts)
         self._position = 0
+
+
+def _start_in(text: str, offset: int) -> _Start | None:
+    event = next_event(text, offset) if '"ph"' in text else None
+    event_list = EVENT_LIST.search(text, offset)
+    if event_list and (event is None or event_list.start() < event):
+        return _Start(event_list.start(), event_list.end())
+    return None if event is None else _Start(event, event)

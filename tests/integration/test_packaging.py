@@ -37,7 +37,11 @@ def outcome(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the sdist and the wheel built from it."""
     folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--outdir", folder, ROOT, cwd=folder)
+    temporary = folder / "temporary"
+    temporary.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(temporary))
+        run(sys.executable, "-m", "build", "--outdir", folder, ROOT, cwd=folder)
     return folder
 
 
@@ -53,6 +57,10 @@ def installed(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def site_packages(installed: Path) -> Path:
     return next(installed.glob("venv/lib/python*/site-packages"))
+
+
+def test_building_leaves_no_temporary_files(distributions: Path) -> None:
+    assert not list((distributions / "temporary").iterdir())
 
 
 def test_the_wheel_holds_rules_and_samples(distributions: Path) -> None:

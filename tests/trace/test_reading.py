@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from analyze.errors import TraceError
@@ -71,6 +71,10 @@ WRAPPINGS: dict[str, Callable[[bytes], bytes]] = {
     "UTF-16 with BOM": lambda data: data.decode().encode("utf-16"),
     "leading blank lines": lambda data: b"\r\n \n" + data,
     "trailing bytes after gzip": lambda data: gzip.compress(data) + b"\0\0\0",
+    "zstd after a skipped frame": lambda data: SKIPPED + zstd.compress(data),
+    "zstd before a skipped frame": lambda data: zstd.compress(data) + SKIPPED,
+    "trailing bytes after zstd": lambda data: zstd.compress(data) + b"\0" * 10,
+    "one trailing byte after zstd": lambda data: zstd.compress(data) + b"\0",
 }
 
 
@@ -82,6 +86,13 @@ def test_content_decides_not_the_file_name(tmp_path: Path, wrapping: str, name: 
     assert found.counts.events == 6
     assert same_events(found, expected)
     assert found.metadata == {"schemaVersion": 1, "deviceProperties": []}
+    assert not found.source.cut_short
+    assert ("were ignored" in " ".join(found.source.notes)) == ("trailing" in wrapping)
+
+
+@pytest.mark.parametrize("rest", [zstd.compress(b"rest")[:-3], b"\x28\xb5"])
+def test_a_zstd_frame_that_is_cut_is_told(tmp_path: Path, rest: bytes) -> None:
+    assert read(tmp_path, zstd.compress(plain()) + rest).source.cut_short
 
 
 @pytest.mark.parametrize(
@@ -103,6 +114,48 @@ def test_layout_and_key_order_do_not_matter(tmp_path: Path, data: bytes) -> None
     assert not found.repairs.any
 
 
+_JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.integers(0, 9) | st.text('ab"}{[],:\\', max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["ph", "name", "id", "args", "traceEvents", "nodes"]), inner, max_size=3
+        )
+    ),
+)
+_MEMBERS = st.dictionaries(st.sampled_from(["ph", "schema", "nodes", "device_traces"]), _JSON)
+
+
+@given(_MEMBERS, _MEMBERS, st.sampled_from([None, 1]), st.booleans())
+@settings(max_examples=200)
+@example({"schema": "v1", "nodes": ["a"]}, {}, None, False)
+@example({"cluster": {"schema": "v1", "nodes": ["a"]}}, {}, None, False)
+@example({"device_traces": []}, {}, None, False)
+@example({"sample": {"ph": "7.0", "x": 1}}, {}, None, False)
+@example({"samples": [{"ph": "7.0"}, {"name": "a", "ph": "8.0"}]}, {}, None, False)
+@example({"cfg": {"traceEvents": [{"ph": 1}]}}, {}, None, False)
+@example({}, {"sample": {"ph": "7.0", "x": 1}, "z": 3}, 1, False)
+@example({}, {"samples": [{"ph": "7.0"}, {"name": "a", "ph": "8.0"}]}, None, True)
+@example({}, {"cfg": {"traceEvents": [{"ph": 1}]}}, None, True)
+@example({"long": "x" * 300_000}, {"long": ["x" * 300_000, {"ph": "y" * 300_000}]}, None, True)
+def test_metadata_may_look_like_anything(
+    tmp_path_factory: pytest.TempPathFactory,
+    before: dict[str, Any],
+    after: dict[str, Any],
+    indent: int | None,
+    sorted_keys: bool,
+) -> None:
+    first, last = (
+        {f"{place} {k}": v for k, v in m.items()} for place, m in (("a", before), ("z", after))
+    )
+    events = [dict(sorted(event.items())) if sorted_keys else event for event in [OP, KERNEL] * 3]
+    document = {"schemaVersion": 1, **first, "traceEvents": events, **last}
+    found = read(tmp_path_factory.mktemp("metadata"), plain(document, indent=indent))
+    assert found.counts.events == 6
+    assert not found.repairs.any
+    assert found.metadata == {"schemaVersion": 1, **first, **last}
+
+
 def test_metadata_after_the_events_is_read(tmp_path: Path) -> None:
     document = {**DOCUMENT, "traceName": "x.json", "displayTimeUnit": "ms"}
     assert read(tmp_path, plain(document)).metadata["traceName"] == "x.json"
@@ -113,11 +166,12 @@ def test_chunk_borders_do_not_matter(
     tmp_path: Path, chunk_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tricky = {**OP, "name": 'a "}, {" b', "args": {"list": [{"x": [{"y": 1}, {"z": 2}]}] * 3}}
-    document = {"traceEvents": [OP, tricky, KERNEL, tricky] * 20}
+    like_events = {**OP, "args": {"list": [{"id": 1}, {"name": 2}] * 20}}
+    document = {"traceEvents": [OP, tricky, KERNEL, tricky, like_events] * 20}
     expected = read(tmp_path, plain(document), "reference.json")
     monkeypatch.setattr(split, "CHUNK_BYTES", chunk_bytes)
     found = read(tmp_path, plain(document))
-    assert found.counts.events == 80
+    assert found.counts.events == 100
     assert not found.repairs.any
     assert same_events(found, expected)
 
@@ -248,10 +302,31 @@ def test_long_times_are_exact_wherever_they_begin(
         "8796093022208.9",
         "1700000000000002.500e0",
         "8999999999999999.999",
+        "-1729003456789012.345",
+        "-1.5",
+        "1.729003456789012345e15",
+        "-1729003456789012345.0E-3",
     ]
     text = ",".join(json.dumps({**KERNEL, "ts": "T"}).replace('"T"', time) for time in times)
     found = read(tmp_path, f'{{"traceEvents": [{text}]}}'.encode())
     exact = [int(Decimal(time) * 1000) for time in times]
+    assert found.frames["gpu_ops"]["start_ns"].to_list() == exact
+
+
+@given(
+    st.lists(
+        st.from_regex(r"-?(0|[1-8][0-9]{0,15})(\.[0-9]{1,3})?", fullmatch=True)
+        | st.from_regex(r"-?[1-8]\.[0-9]{1,18}[eE]\+?15", fullmatch=True),
+        min_size=1,
+    )
+)
+@settings(max_examples=300)
+def test_times_of_any_size_and_sign_are_exact(
+    tmp_path_factory: pytest.TempPathFactory, times: list[str]
+) -> None:
+    text = ",".join(json.dumps({**KERNEL, "ts": "T"}).replace('"T"', time) for time in times)
+    found = read(tmp_path_factory.mktemp("times"), f'{{"traceEvents": [{text}]}}'.encode())
+    exact = [(Decimal(time) * 1000).to_integral_value() for time in times]
     assert found.frames["gpu_ops"]["start_ns"].to_list() == exact
 
 
@@ -291,6 +366,12 @@ def test_legacy_export_without_categories(tmp_path: Path) -> None:
     found = read(tmp_path, plain(events))
     assert found.frames["ops"].height == 1
     assert found.frames["gpu_ops"].height == 1
+
+
+def test_other_kinds_are_named_where_they_speak_of_trace_events(tmp_path: Path) -> None:
+    nodes = [{"name": "traceEvents"}, {"name": 'the key "traceEvents":'}]
+    with pytest.raises(TraceError, match="execution trace"):
+        read(tmp_path, plain({"schema": "1.0.2", "pid": 1, "nodes": nodes}))
 
 
 def test_missing_and_unreadable_paths(tmp_path: Path) -> None:

@@ -80,6 +80,13 @@ def test_bytes_inside_names_are_mended(
         assert names(found)[2] == name
 
 
+def test_repairs_of_the_last_event_are_counted(tmp_path: Path) -> None:
+    texts = [*dumped(1, 2), dumped(3)[0].replace("op 3", r"C:\work")]
+    found = read(tmp_path, document(*texts, tail='], "traceName": "x"}'))
+    assert found.counts.events == 3
+    assert found.repairs.mended["backslash"] == 1
+
+
 @pytest.mark.parametrize("bare", ["NaN", "Infinity", "-Infinity", "nan", "inf", "-inf"])
 def test_bare_numbers_become_unknown(tmp_path: Path, bare: str) -> None:
     texts = [text.replace('"dur": 5', f'"dur": {bare}') for text in dumped(1, 2)]
@@ -162,6 +169,41 @@ def test_two_documents_in_one_file(tmp_path: Path) -> None:
     found = read(tmp_path, one + two)
     assert names(found) == ["op 1", "op 2", "op 3", "op 4"]
     assert found.repairs.documents == 2
+
+
+@pytest.mark.parametrize("first", ["args", "cat", "name", "ts"])
+def test_the_second_documents_events_begin_with_any_key(tmp_path: Path, first: str) -> None:
+    texts = [json.dumps({first: event(n)[first], **event(n)}) for n in range(5)]
+    devices = '"deviceProperties": [{"id": 0, "name": "a GPU"}]'
+    one = document(*texts[:2], tail='], "traceName": "a"}\n')
+    for second in (", ".join(texts[2:]) + "]}", f"{devices}, {texts[2]}, {texts[3]}, {texts[4]}"):
+        found = read(tmp_path, one + second.encode())
+        assert names(found) == [f"op {n}" for n in range(5)]
+        assert found.counts.without_phase == 0
+        assert found.repairs.documents == 2
+        assert found.metadata["traceName"] == "a"
+
+
+def test_a_log_line_that_looks_like_the_end_of_the_list(tmp_path: Path) -> None:
+    texts = [json.dumps(event(n), sort_keys=True) for n in range(4)]
+    texts[1] = texts[1].replace("op 1", '"}]}INFO: foo { "x": 1 }op 1')
+    found = read(tmp_path, document(*texts))
+    assert names(found) == ["op 0", "op 2", "op 3"]
+    assert found.counts.without_phase + found.repairs.events_lost == 1
+    assert found.repairs.any
+
+
+@pytest.mark.parametrize("chunk_bytes", [300, 2000])
+def test_a_broken_event_costs_no_other_whatever_the_order_of_keys(
+    tmp_path: Path, chunk_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(split, "CHUNK_BYTES", chunk_bytes)
+    events = [{**event(n), "args": {"list": [{"id": 1}, {"name": 2}] * 5}} for n in range(40)]
+    for damage in ('"op 17', 'op" 17', '"}]}INFO { "x": 1 }op 17'):
+        texts = [json.dumps(each, sort_keys=True) for each in events]
+        texts[17] = texts[17].replace("op 17", damage)
+        found = read(tmp_path, document(*texts))
+        assert {f"op {n}" for n in range(40) if n != 17} == set(names(found))
 
 
 def test_two_processes_that_overwrote_each_other(tmp_path: Path) -> None:
