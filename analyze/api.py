@@ -4,6 +4,7 @@ The tables and findings are those of the command. Unlike the command, it reads n
 ``pyproject.toml`` nor the rules of installed packages: what is checked is what the call says.
 """
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -23,10 +24,11 @@ from analyze.engine.selection import Selection
 from analyze.engine.values import Value
 from analyze.errors import AnalyzeError, NothingToCheckError
 from analyze.report import stored_result
+from analyze.report.finding_words import closing_line
 from analyze.report.formats import FORMATS, Rendering, render
 from analyze.report.html_repr import report_html, trace_html
 from analyze.report.summary import summarise
-from analyze.report.text import closing_line, render_report
+from analyze.report.text import render_report
 from analyze.report.views import with_views
 from analyze.tables import build, coverage
 from analyze.tables.catalogue import TABLES
@@ -263,12 +265,13 @@ def check(  # noqa: PLR0913 - each is an option of the command
             the built-in ones of the same code.
         select: run only these: codes, code prefixes, names or categories.
         ignore: do not run these; a more exact ``select`` wins.
-        params: thresholds by rule, e.g. ``{"OCC101": {"min_share": "pct(20)"}}``.
+        params: thresholds by rule, then by name, e.g. ``{"OCC101": {"min_share": "pct(20)"}}`` for
+            what the command takes as ``--set OCC101.min_share=pct(20)``.
         builtin: run the built-in rules as well.
         baseline: a file of known findings, as ``analyze baseline create`` writes it: of these only
             what got worse fails.
         baseline_tolerance: a known finding is worse when it costs this much more than it did, in
-            percent.
+            percent; at least 0.
 
     Raises:
         TraceError: the file cannot be read as a trace of PyTorch's profiler.
@@ -276,14 +279,17 @@ def check(  # noqa: PLR0913 - each is an option of the command
         NothingToCheckError: nothing was recorded in the trace.
         AnalyzeError: ``select`` or ``ignore`` fits no rule, or ``params`` no parameter, or the
             baseline cannot be read.
+        ValueError: ``baseline_tolerance`` is negative, infinite or not a number.
     """
+    if not 0 <= baseline_tolerance < math.inf:  # not a number: nothing would ever be worse
+        raise ValueError(f"baseline_tolerance={baseline_tolerance}: must be a number, 0 or more")
     known = None if baseline is None else read_baseline(Path(baseline))
     given = [rules] if isinstance(rules, str | os.PathLike | Rule) else list(rules)
     paths = [os.fspath(path) for path in given if not isinstance(path, Rule)]
     loaded = {rule.code: rule for rule in load_rules(paths, builtin=builtin, tests=False)}
     loaded |= {rule.code: rule for rule in given if isinstance(rule, Rule)}
     selection = Selection(_selectors(select) or None, leave_out=_selectors(ignore))
-    chosen = selection.apply(configured(list(loaded.values()), params or {}, "check()"))
+    chosen = selection.apply(configured(list(loaded.values()), _by_rule(params or {}), "check()"))
     built = (trace if isinstance(trace, Trace) else load(trace))._built
     if built.is_empty:
         raise built.nothing_recorded()
@@ -314,6 +320,20 @@ def _as_report(found: TraceReport) -> Report:
 def _selectors(given: str | Sequence[str]) -> list[str]:
     """Return selectors as a list: a text alone is one of them, not its letters."""
     return [given] if isinstance(given, str) else list(given)
+
+
+def _by_rule(params: Mapping[str, Mapping[str, Value]]) -> Mapping[str, Mapping[str, Value]]:
+    """Return parameters if they are as they should be.
+
+    Raises:
+        AnalyzeError: a rule has no mapping of its own, as in the command's ``CODE.name=value``.
+    """
+    for code, values in params.items():
+        if not isinstance(values, Mapping):
+            rule, _, name = str(code).partition(".")
+            right = f'{{"{rule}": {{"{name or "NAME"}": {values!r}}}}}'
+            raise AnalyzeError(f"check(): params are by rule, then by name: write {right}")
+    return params
 
 
 def _in_one_line(finding: Finding) -> str:

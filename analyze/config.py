@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from analyze.engine.keys import Keys, Limits
 from analyze.engine.model import Code, Identifier, Text
 from analyze.engine.selection import Ignore, Selection
-from analyze.engine.validation import KeyProblem, Sound, checked
+from analyze.engine.validation import Sound, checked
 from analyze.engine.values import Scalar
 from analyze.errors import AnalyzeError
 
@@ -128,12 +128,5 @@ def _validated(table: Any, file: Path) -> Config:
     found = checked(Config, table)
     if isinstance(found, Sound):
         return found.model
-    problems = "; ".join(map(_worded, found))
+    problems = "; ".join(problem.in_one_line() for problem in found)
     raise AnalyzeError(f"{file}: [{TABLE}] {problems}")
-
-
-def _worded(problem: KeyProblem) -> str:
-    path = problem.path[:-1] if problem.key else problem.path
-    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    help_text = f" ({problem.help})" if problem.help else ""
-    return f"{place.removeprefix('.')}: {problem.message}{help_text}".removeprefix(": ")

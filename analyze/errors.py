@@ -17,6 +17,19 @@ class NothingToCheckError(AnalyzeError):
     exit_code = 2
 
 
+class NoSuchForwardError(AnalyzeError):
+    """The trace has no annotation of the name that one forward is to have.
+
+    Attributes:
+        reason: why, without the name.
+    """
+
+    def __init__(self, words: str, reason: str) -> None:
+        """Say so of a name, as ``words`` give it."""
+        super().__init__(f"{words}: {reason}")
+        self.reason = reason
+
+
 class TraceError(AnalyzeError):
     """A trace is missing, unreadable, or a file of another kind."""
 

@@ -16,6 +16,9 @@ UNPRINTABLE = re.compile(rf"[{_CONTROLS}{_DIRECTIONS}{_INVISIBLE}\ud800-\udfff]"
 _CI_COMMAND = re.compile(r"^(\s*)(?=::)|(?<=#)(?=#\[)", re.MULTILINE)
 """What a CI runner takes for a command: ``::`` that begins a line, ``##[`` anywhere."""
 
+_FOUR_DIGITS = 999.5
+"""A number from here on rounds to four digits: three would be written with an exponent."""
+
 _VAST = 1e12
 """A number from here on is no measurement but a slip: it is worded in a few characters."""
 
@@ -101,6 +104,11 @@ def whole(value: float) -> str:
     if abs(value) >= _VAST:
         return f"{value:.3g}"
     return str(int(math.copysign(math.floor(abs(value) + 0.5), value)))
+
+
+def unitless(value: float) -> str:
+    """Word a number without a unit, such as waves or how many times, with three digits."""
+    return f"{value:.3g}" if abs(value) < _FOUR_DIGITS or abs(value) >= _VAST else f"{value:,.0f}"
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:

@@ -168,7 +168,7 @@ def _require_torch() -> None:
     except (ImportError, OSError) as error:
         raise CaptureError(
             f"capture needs torch, which cannot be imported here ({error}); install the torch of"
-            " your GPU, or: pip install 'kinetolint[capture]'"
+            " your GPU, or: pip install 'kinetolint[capture]' (in a checkout: '.[capture]')"
         ) from None
     major, minor = (int(part) for part in torch.__version__.split(".")[:2])
     if (major, minor) < MIN_TORCH:

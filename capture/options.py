@@ -33,7 +33,7 @@ class Protocol:
     """How a trace is recorded.
 
     Attributes:
-        warm_ups: calls before the profiler exists.
+        warm_ups: calls before the profiler exists, of which it knows nothing.
         wait, warmup, active: steps of ``torch.profiler.schedule``: not profiled, profiled and
             thrown away, recorded.
         repeat: how many traces of ``active`` steps.

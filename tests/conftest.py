@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +24,22 @@ hypothesis.settings.load_profile("untimed")
 
 # Tests read traces themselves, and leave nothing in the user's cache folder.
 os.environ["ANALYZE_CACHE"] = "off"
+
+# What is printed depends on who prints: tests that are about a terminal or CI say so themselves.
+for variable in (
+    *("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE"),
+    *("GITHUB_ACTIONS", "GITHUB_WORKSPACE", "POLARS_MAX_THREADS"),
+):
+    os.environ.pop(variable, None)
+
+
+def copied_to_a_deep_folder(path: Path, folder: Path) -> Path:
+    """Return a copy whose path is longer than any terminal or page of these tests is wide."""
+    copy = folder / ("deep" * 50) / path.name
+    copy.parent.mkdir()
+    shutil.copyfile(path, copy)
+    return copy
+
 
 RunAnalyze = Callable[..., subprocess.CompletedProcess[str]]
 

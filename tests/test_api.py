@@ -3,6 +3,7 @@
 import dataclasses
 import gzip
 import json
+import math
 import os
 import pickle
 import re
@@ -10,12 +11,14 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 from mypy import api as mypy
 
 import analyze
+from analyze.errors import AnalyzeError
 from analyze.report import html_repr
 from analyze.tables.catalogue import TABLES
 from tests.conftest import ROOT, RunAnalyze
@@ -84,7 +87,7 @@ def test_what_a_trace_says(naive: analyze.Trace, run_analyze: RunAnalyze) -> Non
     assert naive.forward_is == "attn_fwd"
     assert naive.name.endswith("synthetic-naive.json.gz")
     assert re.fullmatch(
-        r"<Trace \S+synthetic-naive.json.gz: 117 ops, 18 GPU ops, forward is 'attn_fwd'>",
+        r"<Trace .+synthetic-naive.json.gz: 117 ops, 18 GPU ops, forward is 'attn_fwd'>",
         repr(naive),
     )
     printed = json.loads(run_analyze("summary", naive.name, "--format", "json").stdout)
@@ -213,6 +216,20 @@ def test_bad_input_is_named(naive: analyze.Trace, tmp_path: Path) -> None:
         analyze.check(empty)
 
 
+def test_the_commands_form_of_a_parameter_is_told_the_right_one(naive: analyze.Trace) -> None:
+    given: Any = {"IDLE101.min_share": 0.99}
+    with pytest.raises(AnalyzeError, match=r'write {"IDLE101": {"min_share": 0.99}}'):
+        analyze.check(naive, params=given)
+
+
+@pytest.mark.parametrize("tolerance", [math.nan, math.inf, -1])
+def test_a_tolerance_by_which_nothing_is_worse_is_refused(
+    naive: analyze.Trace, tolerance: float
+) -> None:
+    with pytest.raises(ValueError, match=r"baseline_tolerance=.*: must be a number, 0 or more"):
+        analyze.check(naive, baseline_tolerance=tolerance)
+
+
 def test_a_large_trace_is_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("analyze.cache.reading.MIN_TEXT_BYTES", 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -226,7 +243,7 @@ def test_a_large_trace_is_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_the_repr_of_a_report(naive: analyze.Trace) -> None:
     lines = repr(analyze.check(naive)).splitlines()
-    assert lines[0] == f"<Report {naive.name}: 2 findings, 1 benign, 1 not applicable"
+    assert lines[0] == f"<Report {naive.name}: 2 findings, 1 benign, 2 not applicable"
     assert lines[1].startswith("  error COPY101 hidden-memcpy: 1 DtoD copy per forward, 365 us")
     assert lines[-1].startswith("  benign OCC102")
     assert lines[-1].endswith(">")

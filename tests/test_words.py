@@ -13,6 +13,7 @@ from analyze.words import (
     printable,
     share,
     size,
+    unitless,
     visible,
 )
 
@@ -25,6 +26,25 @@ def test_a_share_never_reads_as_nothing_or_all_unless_it_is(
     value: float | None, expected: str
 ) -> None:
     assert share(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0, "0"),
+        (0.00926, "0.00926"),
+        (1.5, "1.5"),
+        (999.4, "999"),
+        (999.6, "1,000"),
+        (-999.6, "-1,000"),
+        (12345.6, "12,346"),
+        (1e300, "1e+300"),
+    ],
+)
+def test_a_number_without_a_unit_has_three_digits_and_no_exponent(
+    value: float, expected: str
+) -> None:
+    assert unitless(value) == expected
 
 
 def test_units_suit_the_number() -> None:

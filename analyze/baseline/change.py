@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from analyze.baseline.model import Entry
 from analyze.engine.result import LEVELS, Finding
-from analyze.words import counted, duration, share
+from analyze.words import counted, duration, share, unitless
 
 TOLERANCE = 0.2
 """A fifth: medians of the same program differ by less from run to run on a quiet machine."""
@@ -78,7 +78,7 @@ def _amount(entry: Entry, finding: Finding, tolerance: float) -> Iterator[tuple[
     name, was, amount = before[0], before[1], now[1]
     if not _differ(was, amount, tolerance) or (name == "saves" and _is_slight(was, finding)):
         return
-    word = f"{was:,.3g} -> {amount:,.3g}" if name == _COUNT else _durations(was, amount)
+    word = f"{unitless(was)} -> {unitless(amount)}" if name == _COUNT else _durations(was, amount)
     yield amount > was, f"{name} {word}{_relative(was, amount)}"
 
 

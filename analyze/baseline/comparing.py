@@ -12,6 +12,9 @@ from analyze.tables.units import unit_name
 _MARKED = ("step", "forward")
 """Units that a trace marks or does not."""
 
+_ENOUGH_TO_TELL = 3
+"""Findings that are all gone at once where others are found: of fewer that is no wonder."""
+
 _HELD = ("mismatch", "intermittent")
 """States of findings that a baseline holds: what somebody may want to repair."""
 
@@ -54,14 +57,33 @@ def vanished(
     An entry is gone only where every trace that it is about was read in full and answers its rule:
     what could not be checked this time proves nothing, nor does a trace without the steps or
     forwards that the entry is judged per, which is of another program. What may be about any trace
-    is gone only where as many traces are checked as the baseline was made from.
+    is gone only where as many traces are checked as the baseline was made from, and where these
+    are of the same program, as far as their findings tell.
     """
+    is_of_other = is_of_other_program(reports, baseline)
     for entry in baseline.findings:
+        if entry.scope is None and is_of_other:
+            continue
         about = [r for r in reports if scope_of(r, by_trace=baseline.by_trace) == entry.scope]
         expected = baseline.traces if entry.scope is None else 1
         is_whole_run = about and distinct_traces(about) >= expected
         if is_whole_run and all(_is_absent(entry, report) for report in about):
             yield about[0], entry
+
+
+def is_of_other_program(reports: Sequence[TraceReport], baseline: Baseline) -> bool:
+    """Whether traces share no finding with a baseline of several, but have others.
+
+    Only what may be about any trace is looked at; what ``capture`` wrote says itself what it is.
+
+    Args:
+        reports: of all traces of the run.
+        baseline: what is known.
+    """
+    known = {entry.fingerprint for entry in baseline.findings if entry.scope is None}
+    about = [r for r in reports if scope_of(r, by_trace=baseline.by_trace) is None]
+    found = {finding.fingerprint for report in about for finding in held(report)}
+    return len(known) >= _ENOUGH_TO_TELL and bool(found) and known.isdisjoint(found)
 
 
 def _compared(

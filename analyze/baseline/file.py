@@ -8,13 +8,11 @@ import orjson
 from pydantic import ValidationError
 
 from analyze.baseline.model import FORMAT_VERSION, Baseline
-from analyze.engine.validation import KeyProblem, key_problems
+from analyze.engine.validation import key_problems
 from analyze.errors import AnalyzeError
 from analyze.report.files import write_whole
 from analyze.report.json_writer import to_json
 from analyze.words import printable
-
-DEFAULT_FILE = Path("baseline.json")
 
 _MAX_BYTES = 64 << 20
 """Some 60,000 findings; what is larger is another file."""
@@ -40,7 +38,7 @@ def read_baseline(file: Path) -> Baseline:
     except ValidationError as error:
         problem, *others = key_problems(error, Baseline, data)
         more = f" (and {len(others)} more)" if others else ""
-        raise AnalyzeError(f"{file}: {_worded(problem)}{more}") from None
+        raise AnalyzeError(f"{file}: {problem.in_one_line()}{more}") from None
     for (_, fingerprint), count in Counter(entry.key for entry in baseline.findings).items():
         if count > 1:
             raise AnalyzeError(
@@ -71,9 +69,3 @@ def _json(file: Path) -> Any:
         raise AnalyzeError(f"{file}: cannot be read: {error.strerror}") from None
     except orjson.JSONDecodeError as error:
         raise AnalyzeError(f"{file}: not JSON: {error}") from None
-
-
-def _worded(problem: KeyProblem) -> str:
-    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem.path)
-    help_text = f" ({problem.help})" if problem.help else ""
-    return f"{place.removeprefix('.')}: {problem.message}{help_text}"

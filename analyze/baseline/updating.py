@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from analyze.baseline.change import change_since, main_amount
-from analyze.baseline.comparing import held, vanished
+from analyze.baseline.comparing import held, is_of_other_program, vanished
 from analyze.baseline.model import Baseline, Entry, Key
 from analyze.baseline.scope import distinct_traces, scope_of
 from analyze.engine.result import LEVELS, Finding, TraceReport
@@ -57,11 +57,13 @@ class Update:
         baseline: what is to be written.
         steps: one for each entry and each new finding.
         traces: those that were checked.
+        is_of_other_program: that is what their findings tell, so that none is taken as gone.
     """
 
     baseline: Baseline
     steps: Sequence[Step]
     traces: Sequence[str]
+    is_of_other_program: bool
 
 
 def create(reports: Sequence[TraceReport], acceptance: Acceptance, *, by_trace: bool) -> Baseline:
@@ -110,7 +112,9 @@ def update(
     traces = max(baseline.traces, _without_scope(reports, by_trace=baseline.by_trace))
     renewed = baseline.model_copy(update={"traces": traces})
     checked = list(dict.fromkeys(report.trace for report in reports))
-    return Update(renewed.with_findings(written), steps, checked)
+    return Update(
+        renewed.with_findings(written), steps, checked, is_of_other_program(reports, baseline)
+    )
 
 
 def _without_scope(reports: Sequence[TraceReport], *, by_trace: bool) -> int:

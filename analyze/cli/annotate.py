@@ -7,7 +7,7 @@ import rich_click as click
 
 from analyze.cli.completing import complete_files
 from analyze.cli.help_page import FILE_CODES, SHARE, TRACE_ENVIRONMENT, Command, Example, Page
-from analyze.cli.one_trace import check_one, one_trace
+from analyze.cli.one_trace import check_one, one_file
 from analyze.cli.rule_options import RuleOptions, rule_options
 from analyze.cli.traces import cache_option, forward_option, reading, trace_output_option
 
@@ -51,7 +51,7 @@ def annotate(
     """
     from analyze.annotate.copying import annotate as copy  # noqa: PLC0415
 
-    path = one_trace(ctx, trace, output)
+    path = one_file(ctx, trace, output)
     tables, report = check_one(path, forward, options, output)
     with reading(path) as progress:
         annotated = copy(path, output, tables, report, progress)

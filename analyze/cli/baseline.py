@@ -10,6 +10,7 @@ from click.exceptions import Exit
 
 from analyze.cli.baseline_options import tolerance_of, tolerance_option
 from analyze.cli.check import load_and_check
+from analyze.cli.forward import chosen_forward
 from analyze.cli.help_page import (
     COLOURS,
     COMPARE,
@@ -165,8 +166,9 @@ def update(
     """Check traces and remove from the file what is no longer found; note what got better.
 
     What is new or worse is taken in only with --accept. An entry stays as it is where no trace can
-    answer its rule, a trace was cut off, or fewer traces are checked than the file was made from:
-    that it was not found proves nothing then. Reasons are kept; further ones can be written into
+    answer its rule, a trace was cut off, fewer traces are checked than the file was made from, or
+    these share none of its findings but have others, as another program's do: that it was not found
+    proves nothing then. Reasons are kept; further ones can be written into
     the file by hand.
     """
     from analyze.baseline.file import read_baseline, write_baseline  # noqa: PLC0415
@@ -238,11 +240,11 @@ def _reports(
         AnalyzeError: no rule is left to run.
     """
     rules = loaded.selection.apply(loaded.rules)
-    forward = loaded.found.config.forward if forward is None else forward
+    encloses = chosen_forward(forward, loaded.found)
     reports, codes = [], [0]
     for path in find_traces(traces, command_names(ctx), codes, file):
         try:
-            _, report = load_and_check(path, forward, rules, loaded.selection)
+            _, report = load_and_check(path, encloses, rules, loaded.selection)
             _complain_of_failures(report, file)
             reports.append(report)
         except AnalyzeError as error:

@@ -17,6 +17,7 @@ from analyze.cli.baseline_options import (
 from analyze.cli.capture_folders import captures_without_trace
 from analyze.cli.completing import complete_files
 from analyze.cli.expectations import NO_GUESSES, Guesses, read_guesses
+from analyze.cli.forward import Forward, chosen_forward
 from analyze.cli.help_page import CHECK_CODES, FIND, TRACE_ENVIRONMENT, Command, Example, Page
 from analyze.cli.report_output import ReportOutput, report_output
 from analyze.cli.rule_options import LoadedRules, RuleOptions, rule_options
@@ -141,15 +142,14 @@ def check(
     guesses = read_guesses(expected, codes)
     loaded = guesses.beside(loaded)
     rules = _selected(loaded, codes)
-    if forward is None:
-        forward = config.forward or guesses.forward
+    encloses = chosen_forward(forward, loaded.found, guesses.forward)
     file, share = baseline or loaded.found.baseline, tolerance_of(tolerance, config)
     known = read_known(file, share, *out.files)
     reports: list[TraceReport] = []
     names = command_names(ctx)
     for path in find_traces(traces, names, codes, *out.files, on_error=complain_of):
         try:
-            trace, report = load_and_check(path, forward, rules, loaded.selection, guesses)
+            trace, report = load_and_check(path, encloses, rules, loaded.selection, guesses)
         except AnalyzeError as error:
             codes.append(complain_of(path, error))
             continue
@@ -208,7 +208,7 @@ def _complain_of_stale_ignores(reports: "list[TraceReport]", loaded: LoadedRules
 
 def load_and_check(
     path: str,
-    forward: str | None,
+    forward: Forward | None,
     rules: "list[Rule]",
     selection: "Selection | None" = None,
     guesses: Guesses = NO_GUESSES,

@@ -7,6 +7,7 @@ import rich_click as click
 
 from analyze.cli.capture_folders import captures_without_trace
 from analyze.cli.check import load_and_check
+from analyze.cli.forward import chosen_forward
 from analyze.cli.help_page import COMPARE, RULE_CODES, TRACE_ENVIRONMENT, Command, Example, Page
 from analyze.cli.rule_options import RuleOptions, rule_options
 from analyze.cli.traces import (
@@ -76,11 +77,11 @@ def compare(
 
     loaded = options.load(output)
     rules = loaded.selection.apply(loaded.rules)
-    forward = loaded.found.config.forward if forward is None else forward
+    encloses = chosen_forward(forward, loaded.found)
     sides, codes = [], [0]
     for path in find_traces(traces, command_names(ctx), codes, output):
         try:
-            sides.append(load_and_check(path, forward, rules, loaded.selection))
+            sides.append(load_and_check(path, encloses, rules, loaded.selection))
         except AnalyzeError as error:
             codes.append(complain(error))
     if sides:

@@ -1,6 +1,5 @@
 """``analyze diff``: what changed from one trace to another."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +7,15 @@ import rich_click as click
 
 from analyze.cli.check import load_and_check
 from analyze.cli.completing import complete_files, complete_gate
+from analyze.cli.forward import chosen_forward
 from analyze.cli.help_page import COMPARE, GATE_CODES, TRACE_ENVIRONMENT, Command, Example, Page
-from analyze.cli.one_trace import several_traces
+from analyze.cli.one_trace import one_trace
 from analyze.cli.rule_options import RuleOptions, rule_options
 from analyze.cli.traces import (
     STANDARD_INPUT,
     cache_option,
-    command_names,
     complain,
     emit,
-    find_traces,
     format_option,
     forward_option,
     output_option,
@@ -101,11 +99,11 @@ def diff(
     _refuse_overwriting(output, before, after)
     loaded = options.load(output)
     rules = loaded.selection.apply(loaded.rules)
-    forward = loaded.found.config.forward if forward is None else forward
+    encloses = chosen_forward(forward, loaded.found)
     sides, codes = [], [0]
-    for path in _files(ctx, (before, after), output, codes):
+    for path in [one_trace(ctx, argument, output) for argument in (before, after)]:
         try:
-            sides.append(load_and_check(path, forward, rules, loaded.selection))
+            sides.append(load_and_check(path, encloses, rules, loaded.selection))
         except AnalyzeError as error:
             codes.append(complain(error))
     if len(sides) == len((before, after)):
@@ -114,27 +112,6 @@ def diff(
         is_said = output_format == "text" and output is None
         codes += _verdicts(data, is_said=is_said)
     ctx.exit(worst_exit_code(codes))
-
-
-def _files(
-    ctx: click.Context, arguments: tuple[str, str], output: Path | None, codes: list[int]
-) -> Iterator[str]:
-    """Yield the trace that each argument names, a folder the one in it.
-
-    Args:
-        ctx: of the command.
-        arguments: as given.
-        output: the file that will be written.
-        codes: is given the exit code of an argument that names no trace, after saying so.
-
-    Raises:
-        UsageError: a folder holds several.
-    """
-    for argument in arguments:
-        traces = list(find_traces([argument], command_names(ctx), codes, output))
-        if len(traces) > 1:
-            raise click.UsageError(several_traces(argument, len(traces)))
-        yield from traces
 
 
 def _refuse_overwriting(output: Path | None, *traces: str) -> None:

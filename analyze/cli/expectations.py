@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analyze.cli.forward import Forward, guessed_forward
 from analyze.cli.rule_options import LoadedRules
 from analyze.cli.traces import complain
 from analyze.errors import AnalyzeError, NothingToCheckError, RuleError
@@ -27,7 +28,7 @@ class Guesses:
     """
 
     files: "tuple[GuessFile, ...]" = ()
-    forward: str | None = None
+    forward: Forward | None = None
 
     def beside(self, loaded: LoadedRules) -> LoadedRules:
         """Return the rules with those of the guesses, which run whatever else is selected.
@@ -87,11 +88,11 @@ def read_guesses(paths: Sequence[Path], codes: list[int]) -> Guesses:
     """
     if not paths:
         return NO_GUESSES
-    from analyze.guess.loading import forward_of, load_guesses  # noqa: PLC0415
+    from analyze.guess.loading import load_guesses  # noqa: PLC0415
 
     try:
         files = load_guesses(paths)
     except RuleError as error:
         codes.append(complain(error))
         return NO_GUESSES
-    return Guesses(tuple(files), forward_of(files))
+    return Guesses(tuple(files), guessed_forward(files))

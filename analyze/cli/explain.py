@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from analyze.cli.completing import complete_files, complete_rule
+from analyze.cli.forward import Forward, chosen_forward
 from analyze.cli.help_page import FIND, RULE_CODES, TRACE_ENVIRONMENT, Command, Example, Page
+from analyze.cli.one_trace import one_trace
 from analyze.cli.rule_options import rules_option, set_option
 from analyze.cli.rules.choosing import load_all
 from analyze.cli.traces import (
     cache_option,
-    find_traces,
     format_option,
     forward_option,
     load_recorded,
@@ -69,24 +70,12 @@ def explain(
     rule = find_rule(code, loaded.rules)
     funnel = None
     if trace is not None:
-        path = _one_trace(ctx, trace)
-        forward = loaded.found.config.forward if forward is None else forward
-        funnel = _funnel(rule, path, forward)
+        path = one_trace(ctx, trace)
+        funnel = _funnel(rule, path, chosen_forward(forward, loaded.found))
     click.echo(_render(Explanation(document(rule), funnel), output_format), nl=False, color=True)
 
 
-def _one_trace(ctx: click.Context, argument: str) -> str:
-    """Return the one trace that an argument names; end the command where there is none."""
-    codes: list[int] = []
-    traces = list(find_traces([argument], (), codes, None))
-    if codes:
-        ctx.exit(codes[0])
-    if len(traces) > 1:
-        raise click.UsageError(f"{argument}: holds {len(traces)} traces; name one of them")
-    return traces[0]
-
-
-def _funnel(rule: "Rule", path: str, forward: str | None) -> "Funnel":
+def _funnel(rule: "Rule", path: str, forward: Forward | None) -> "Funnel":
     """Read a trace and follow its rows through a rule.
 
     Raises:

@@ -81,8 +81,8 @@ def gaps(
     cause follows from when the work that ended it was launched, and from what the thread that
     launched it did in the meantime: host, launched too late; sync, launched after a wait; input,
     after the loading of data; profiler, after the profiler's overhead; launch, the launching call
-    itself; stream, after the work of another stream; device, between queued work. It is unknown
-    where no launch was recorded.
+    itself; stream, after the work of another stream; device, queued in time and not begun at
+    once. It is unknown where no launch was recorded.
     """
     check_where(where, _TABLE)
     if limit is None and shared["output_format"] == "text":
@@ -98,7 +98,8 @@ def _describe(
 
     gpu_ops = trace.table("gpu_ops")
     if gpu_ops.is_empty():
-        raise NothingToCheckError(f"{trace.name}: {Need.GPU.value}")
+        why = Need.GPU.words(truncated=trace.is_truncated)
+        raise NothingToCheckError(f"{trace.name}: {why}")
     devices = sorted(gpu_ops["device"].drop_nulls().unique())
     if device is not None and device not in devices:
         known = ", ".join(map(str, devices[:8])) or "none with a number"

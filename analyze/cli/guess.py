@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from analyze.cli.completing import complete_files
+from analyze.cli.forward import Forward, chosen_forward, guessed_forward
 from analyze.cli.guess_questions import ask_all
 from analyze.cli.help_page import FIND, GUESS_CODES, TRACE_ENVIRONMENT, Command, Example, Page
+from analyze.cli.one_trace import one_trace
 from analyze.cli.traces import (
     STANDARD_INPUT,
-    command_names,
+    cache_option,
     emit,
-    find_traces,
     format_option,
     forward_option,
     load_recorded,
-    worst_exit_code,
 )
 from analyze.errors import AnalyzeError, NothingToCheckError
 
@@ -75,6 +75,7 @@ def _print_schema(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> No
     help="Ask nothing and write nothing: compare TRACE with this guess file.",
 )
 @forward_option
+@cache_option
 @format_option("text", "json", help_text="How to print.")
 @click.option(
     "--limit",
@@ -107,7 +108,8 @@ def guess(
     would have to double or halve to be as guessed; a wrong word counts by the GPU time at stake.
     Guesses that were right take one line; then comes the GPU time that no guess was about.
 
-    Where standard input is not a terminal, its lines are the answers, one for each question.
+    Where standard input is not a terminal, its lines are the answers, one for each question. One
+    that cannot be read is left out, and the exit code is 2.
 
     `analyze TRACE --expect guess.yaml` checks a guess file among the other rules, for CI.
     """
@@ -122,13 +124,19 @@ def guess(
         return
     file = output or DEFAULT_FILE
     _refuse_to_overwrite(file)
-    loaded = _load(ctx, trace, forward)
+    encloses = chosen_forward(forward)
+    loaded = load_recorded(one_trace(ctx, trace), encloses)
     if accept:
-        _accept(loaded, file, forward)
+        _accept(loaded, file, encloses)
         return
-    guesses = _ask_and_write(loaded, file, forward)
+    guesses, unread = _ask_and_write(loaded, file, encloses)
     _show(loaded, guesses, str(file), output_format, limit)
     click.echo(f"Written to {file}; check it with `analyze TRACE --expect {file}`.", err=True)
+    if unread:
+        raise AnalyzeError(
+            f"answers that could not be read are not in {file}: {', '.join(unread)}; write them"
+            " into it by hand"
+        )
 
 
 def _compare_with_file(
@@ -142,7 +150,8 @@ def _compare_with_file(
     from analyze.guess.loading import load_guesses  # noqa: PLC0415
 
     (file,) = load_guesses([expect])
-    loaded = _load(ctx, trace, file.forward if forward is None else forward)
+    encloses = chosen_forward(forward, guessed=guessed_forward([file]))
+    loaded = load_recorded(one_trace(ctx, trace), encloses)
     _show(loaded, list(file.guesses), file.path, output_format, limit)
 
 
@@ -161,22 +170,7 @@ def _refuse_to_overwrite(file: Path) -> None:
         raise AnalyzeError(f"{file}: there is no folder {file.parent}")
 
 
-def _load(ctx: click.Context, path: str, forward: str | None) -> "Trace":
-    """Read the one trace.
-
-    Raises:
-        AnalyzeError: there is none, or more than one.
-    """
-    codes: list[int] = []
-    paths = list(find_traces([path], command_names(ctx), codes, None))
-    if codes:
-        ctx.exit(worst_exit_code(codes))
-    if len(paths) != 1:
-        raise click.UsageError(f"{path}: holds {len(paths)} traces; name one of them")
-    return load_recorded(paths[0], forward)
-
-
-def _accept(trace: "Trace", file: Path, forward: str | None) -> None:
+def _accept(trace: "Trace", file: Path, forward: Forward | None) -> None:
     from analyze.guess.accepting import accept as take  # noqa: PLC0415
     from analyze.guess.writing import accepted_as_yaml  # noqa: PLC0415
     from analyze.words import counted  # noqa: PLC0415
@@ -185,16 +179,19 @@ def _accept(trace: "Trace", file: Path, forward: str | None) -> None:
     if not accepted.values:
         reasons = "; ".join(dict.fromkeys(accepted.left_out.values()))
         raise NothingToCheckError(f"{trace.name}: there is nothing to accept: {reasons}")
-    _write_new(file, accepted_as_yaml(accepted, trace, date.today().isoformat(), forward))
+    name = None if forward is None else forward.name
+    _write_new(file, accepted_as_yaml(accepted, trace, date.today().isoformat(), name))
     left_out = f"; left out: {', '.join(accepted.left_out)}" if accepted.left_out else ""
     click.echo(f"Wrote {file}: {counted(len(accepted.values), 'guess', 'guesses')}{left_out}")
 
 
-def _ask_and_write(trace: "Trace", file: Path, forward: str | None) -> "list[Guessed]":
-    """Ask, write the guess file, and return the guesses.
+def _ask_and_write(
+    trace: "Trace", file: Path, forward: Forward | None
+) -> "tuple[list[Guessed], list[str]]":
+    """Ask, write the guess file, and return the guesses and what unreadable answers were about.
 
     Raises:
-        AnalyzeError: nothing was guessed, or an answer cannot be read.
+        AnalyzeError: nothing was guessed, or the input is no text.
     """
     from analyze.guess.loading import parse_guess  # noqa: PLC0415
     from analyze.guess.quantities import QUANTITIES  # noqa: PLC0415
@@ -206,18 +203,18 @@ def _ask_and_write(trace: "Trace", file: Path, forward: str | None) -> "list[Gue
         click.echo("No GPU work was recorded in this trace; guess about the CPU.", err=True)
     asked = [q for q in QUANTITIES.values() if q.question and q.about_gpu == has_gpu]
     answers = ask_all(asked, what_a_forward_is(trace))
-    if not answers:
+    if not answers.given:
         raise AnalyzeError(
             "nothing was guessed, so there is nothing to compare and nothing was written; without"
             " a terminal, give the answers as lines on standard input or a file with --expect"
         )
     guesses = [
         make_guess(QUANTITIES[key], parse_guess(QUANTITIES[key], text))
-        for key, text in answers.items()
+        for key, text in answers.given.items()
     ]
-    text = guesses_as_yaml(answers, trace, date.today().isoformat(), forward)
-    _write_new(file, text)
-    return guesses
+    name = None if forward is None else forward.name
+    _write_new(file, guesses_as_yaml(answers.given, trace, date.today().isoformat(), name))
+    return guesses, answers.unread
 
 
 def _write_new(file: Path, text: str) -> None:

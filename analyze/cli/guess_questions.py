@@ -3,6 +3,7 @@
 import signal
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import rich_click as click
@@ -15,11 +16,25 @@ if TYPE_CHECKING:
 _SKIPPED = ("", "?", "skip", "-", "dunno", "unknown", "don't know")
 
 
-def ask_all(quantities: "Sequence[Quantity]", forward: str) -> dict[str, str]:
-    """Ask for guesses and return the answers by key, as given; those skipped are left out.
+@dataclass(frozen=True)
+class Answers:
+    """What was answered.
+
+    Attributes:
+        given: the answers by key, as given; those skipped are left out.
+        unread: titles of the questions whose answer could not be read.
+    """
+
+    given: dict[str, str]
+    unread: list[str]
+
+
+def ask_all(quantities: "Sequence[Quantity]", forward: str) -> Answers:
+    """Ask for guesses.
 
     Questions go to standard error, so that standard output holds the report alone. On a terminal a
-    question is asked again until its answer can be read.
+    question is asked again until its answer can be read. A line of other input is the answer to
+    one question: where it cannot be read, that is said, and the next line answers the next one.
 
     Args:
         quantities: what to ask for, in order.
@@ -27,20 +42,24 @@ def ask_all(quantities: "Sequence[Quantity]", forward: str) -> dict[str, str]:
 
     Raises:
         Abort: the input ended on a terminal.
-        AnalyzeError: an answer that does not come from a terminal cannot be read.
+        AnalyzeError: the input is no text.
     """
     is_terminal = sys.stdin.isatty()
     _let_ctrl_c_interrupt()
     _say(f"Guess first, then look. A forward is {forward}.")
     _say("Press Enter to skip a question; ~5, 3-6 and 'at most 4' are guesses, too.\n")
-    answers = {}
+    answers, unread = {}, []
     for number, quantity in enumerate(quantities, start=1):
         _say(f"{number}/{len(quantities)}  {quantity.question}")
         _say(f"     {quantity.explanation}")
-        answer = _ask(quantity) if is_terminal else _next_line(quantity)
-        if answer is not None:
+        answer = _ask(quantity) if is_terminal else _next_line()
+        problem = None if answer is None else _problem(quantity, answer)
+        if problem is not None:
+            _say(f"     {problem}")
+            unread.append(quantity.title)
+        elif answer is not None:
             answers[quantity.key] = answer
-    return answers
+    return Answers(answers, unread)
 
 
 def _let_ctrl_c_interrupt() -> None:
@@ -77,15 +96,10 @@ def _ask(quantity: "Quantity") -> str | None:
         _say(f"     {problem}; or press Enter to skip")
 
 
-def _next_line(quantity: "Quantity") -> str | None:
+def _next_line() -> str | None:
     """Return the answer in the next line; a question without a line is skipped."""
     line = _read_line().strip()
-    if line.lower() in _SKIPPED:
-        return None
-    problem = _problem(quantity, line)
-    if problem is not None:
-        raise AnalyzeError(f"the answer to '{quantity.question}': {problem}")
-    return line
+    return None if line.lower() in _SKIPPED else line
 
 
 def _read_line() -> str:

@@ -93,7 +93,8 @@ def _report(trace: "Trace", where: str | None, sort: str) -> dict[str, Any]:
     from analyze.tables.catalogue import Need  # noqa: PLC0415
 
     if trace.table(_TABLE).is_empty():
-        raise NothingToCheckError(f"{trace.name}: {Need.GPU.value}")
+        why = Need.GPU.words(truncated=trace.is_truncated)
+        raise NothingToCheckError(f"{trace.name}: {why}")
     condition = None if where is None else rows_where(trace, _TABLE, where)
     return kernels_report(trace, condition, sort)
 

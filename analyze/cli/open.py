@@ -11,14 +11,15 @@ import rich_click as click
 
 from analyze.cli.completing import complete_files, complete_rule
 from analyze.cli.help_page import RULE_CODES, SHARE, TRACE_ENVIRONMENT, Command, Example, Page
-from analyze.cli.one_trace import check_one, one_trace
-from analyze.cli.rule_options import RuleOptions, rule_options
+from analyze.cli.one_trace import check_one, one_file
+from analyze.cli.rule_options import FINDING_WORDS, RuleOptions, rule_options
 from analyze.cli.traces import cache_option, forward_option, reading
 from analyze.viewer.link import PORT, VIEWER, link_to, safe_name
 
 if TYPE_CHECKING:
     from threading import Event
 
+    from analyze.engine.result import TraceReport
     from analyze.viewer.link import Moment
     from analyze.viewer.server import TraceServer
 
@@ -69,9 +70,9 @@ class _Shown:
 @click.argument("trace", shell_complete=complete_files)
 @click.option(
     "--finding",
-    metavar="N|CODE",
+    metavar="FINDING",
     shell_complete=complete_rule,
-    help="Show this finding: its code, or its number as --format json lists it. Default: 1.",
+    help=f"Show this finding: {FINDING_WORDS}. Default: the first.",
 )
 @click.option("--plain", is_flag=True, help="The file as it is, without findings drawn into it.")
 @click.option("--browser/--no-browser", default=True, help="Whether to open a browser.")
@@ -114,7 +115,7 @@ def open_(
     """
     from analyze.temporary import temporary_folder, termination_raises  # noqa: PLC0415
 
-    path = one_trace(ctx, trace)
+    path = one_file(ctx, trace)
     page = _page(viewer)
     with termination_raises(), _serving(port, page) as server, temporary_folder() as folder:
         if plain and finding is None:
@@ -166,10 +167,10 @@ def _prepare(
 ) -> _Shown:
     """Find what is to be shown; annotate the trace into ``folder`` where there is one."""
     from analyze.annotate.copying import annotate  # noqa: PLC0415
-    from analyze.viewer.shown import choose_finding, describe, moment_of  # noqa: PLC0415
+    from analyze.viewer.shown import describe, moment_of  # noqa: PLC0415
 
     trace, report = check_one(path, forward, options)
-    number = choose_finding(report, chosen)
+    number = _number(report, chosen)
     file, name, threads = Path(path), safe_name(Path(path).name), None
     if folder is not None:
         name = safe_name(Path(path).name, _ANNOTATED)
@@ -180,6 +181,15 @@ def _prepare(
         return _Shown(file, name, None, describe(report))
     part, moment = moment_of(number, report, trace, threads)
     return _Shown(file, name, moment, describe(report, part))
+
+
+def _number(report: "TraceReport", chosen: str | None) -> int | None:
+    """Return the number of the finding to show: the first unless one is chosen."""
+    from analyze.engine.chosen_finding import chosen_number  # noqa: PLC0415
+
+    if chosen is None:
+        return 1 if report.findings else None
+    return chosen_number(report, chosen)
 
 
 def _tell_how(link: str, port: int, *, browser: bool) -> None:

@@ -67,8 +67,7 @@ class ReportOutput:
             emit(render(name, reports, Rendering(self.verbose)), path)
         emit(render(self.format, reports, Rendering(self.verbose, color)), self.path)
         if self.path is not None:
-            for name, path in ((self.format, self.path), *self.also):
-                _say_where(name, path)
+            _say_where([(self.format, self.path), *self.also])
 
     def write_none(self, failures: Mapping[str, str]) -> None:
         """Say that nothing is written, since no trace could be checked.
@@ -87,10 +86,17 @@ class ReportOutput:
             emit(annotate_unread(list(failures.values())), None)
 
 
-def _say_where(name: str, path: Path) -> None:
-    """Say on stderr where a page for people is; files for programs are written without a word."""
-    if name == "html" and path.is_file():
-        click.echo(f"analyze: wrote {visible(str(path))}; open it in a browser", err=True)
+def _say_where(written: Sequence[tuple[str, Path]]) -> None:
+    """Say on stderr which files were written, where one of them is a page for people.
+
+    Files for programs alone are written without a word.
+    """
+    files = [(name, path) for name, path in written if path.is_file()]
+    if all(name != "html" for name, _ in files):
+        return
+    for name, path in files:
+        hint = "; open it in a browser" if name == "html" else ""
+        click.echo(f"analyze: wrote {visible(str(path))}{hint}", err=True)
 
 
 def report_output(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -120,12 +126,12 @@ def _refuse_twice(files: Sequence[Path]) -> None:
     Raises:
         UsageError: one is.
     """
-    seen: dict[Path, Path] = {}
+    seen: dict[str, Path] = {}
     for file in files:
         is_replaced = file.is_file() or not file.exists()
         if not is_replaced or str(file) == os.environ.get(STEP_SUMMARY):
             continue
-        first = seen.setdefault(file.resolve(), file)
+        first = seen.setdefault(os.path.realpath(file), file)
         if first is not file:
             raise click.UsageError(
                 f"{file} is written twice, by --output and --also or two of --also: name two files"

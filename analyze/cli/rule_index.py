@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analyze.engine.installed import builtin_rules, installed_packs
+from analyze.engine.rule_folders import yaml_files
 from analyze.errors import AnalyzeError
 
 _CODE = re.compile(r"""^code:\s*["']?([A-Z]{2,6}[0-9]{3})\b""", re.MULTILINE)
@@ -77,7 +78,7 @@ def _configured(start: Path) -> list[Path]:
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
-            files = (file for file in path.rglob("*.y*ml") if file.is_file())
+            files = (file for file in yaml_files(path) if file.is_file())
             yield from (file for _, file in zip(range(_MAX_FILES), files, strict=False))
         elif path.is_file():
             yield path

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from analyze.engine.rule import Rule
     from analyze.engine.selection import Selection
 
+FINDING_WORDS = "its code, the rule's name, its fingerprint's first digits, its number in the JSON"
+"""How a command is told a finding; see :func:`analyze.engine.chosen_finding.chosen_number`."""
+
 
 @dataclass(frozen=True)
 class RuleOptions:

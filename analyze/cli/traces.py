@@ -20,9 +20,10 @@ from analyze.cli.capture_folders import (
     problems,
 )
 from analyze.cli.completing import complete_files
+from analyze.cli.forward import Forward, chosen_forward
 from analyze.cli.help_page import OUTPUT, READING
 from analyze.cli.lazy_group import LazyGroup
-from analyze.errors import AnalyzeError, RuleError, TraceError
+from analyze.errors import AnalyzeError, NoSuchForwardError, RuleError, TraceError
 
 if TYPE_CHECKING:
     from analyze.cache.reading import CacheMode
@@ -79,8 +80,8 @@ forward_option = click.option(
     "--forward",
     panel=READING,
     metavar="NAME",
-    help="The record_function annotation that encloses one forward. Default: the annotation"
-    " that capture writes, else the ProfilerStep, else the whole trace.",
+    help="The record_function annotation that encloses one forward. Default: `forward` of the"
+    " configuration, else the annotation that capture writes, the ProfilerStep, the whole trace.",
 )
 output_option = click.option(
     "-o",
@@ -174,9 +175,9 @@ def refuse_overwriting(
     Raises:
         AnalyzeError: one is.
     """
-    read = {Path(file).resolve() for file in files if file != STANDARD_INPUT}
+    read = {os.path.realpath(file) for file in files if file != STANDARD_INPUT}
     for output in outputs:
-        if output is not None and output.resolve() in read:
+        if output is not None and os.path.realpath(output) in read:
             raise AnalyzeError(f"{output}: is one of the {what}; --output would overwrite it")
 
 
@@ -237,18 +238,23 @@ def reading(path: str) -> Iterator[Callable[[int], None]]:
             bar.stop()
 
 
-def load(path: str, forward: str | None) -> "Trace":
+def load(path: str, forward: Forward | None) -> "Trace":
     """Read one trace, with a progress bar where that helps.
 
     Raises:
         TraceError: the file cannot be read as a PyTorch trace.
-        AnalyzeError: the trace has no annotation named ``forward``.
+        AnalyzeError: the trace has no annotation of the name of ``forward``.
     """
     from analyze.tables.build import load_trace  # noqa: PLC0415
 
     cache = _cache_mode()
+    name = None if forward is None else forward.name
     with reading(path) as progress:
-        return load_trace(path, forward=forward, progress=progress, cache=cache)
+        try:
+            return load_trace(path, forward=name, progress=progress, cache=cache)
+        except NoSuchForwardError as error:
+            assert forward is not None  # noqa: S101 - only a name can be missing
+            raise AnalyzeError(f"{forward.words}: {error.reason}") from None
 
 
 def _cache_mode() -> "CacheMode":
@@ -258,7 +264,7 @@ def _cache_mode() -> "CacheMode":
     return mode
 
 
-def load_recorded(path: str, forward: str | None) -> "Trace":
+def load_recorded(path: str, forward: Forward | None) -> "Trace":
     """Read one trace in which something was recorded; otherwise see :func:`load`.
 
     Raises:
@@ -293,9 +299,10 @@ def show_each(
     """
     given, results, codes = ctx.params, [], [0]
     output: Path | None = given["output"]
+    forward = chosen_forward(given["forward"])
     for path in find_traces(given["traces"], command_names(ctx), codes, output):
         try:
-            trace = (load if empty_too else load_recorded)(path, given["forward"])
+            trace = (load if empty_too else load_recorded)(path, forward)
             results.append(describe(trace))
             if trace.is_empty:
                 codes.append(complain(trace.nothing_recorded()))

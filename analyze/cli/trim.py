@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from analyze.cli.completing import complete_files, complete_rule
+from analyze.cli.forward import Forward, chosen_forward
 from analyze.cli.help_page import FILE_CODES, SHARE, TRACE_ENVIRONMENT, Command, Example, Page
-from analyze.cli.one_trace import several_traces
-from analyze.cli.rule_options import LoadedRules, RuleOptions, rule_options
+from analyze.cli.one_trace import one_trace
+from analyze.cli.rule_options import FINDING_WORDS, LoadedRules, RuleOptions, rule_options
 from analyze.cli.traces import (
     STANDARD_INPUT,
     cache_option,
-    command_names,
-    find_traces,
     forward_option,
     load_recorded,
     trace_output_option,
@@ -66,7 +65,7 @@ _NS_IN_MS = 1_000_000
     "--around",
     metavar="FINDING",
     shell_complete=complete_rule,
-    help="A finding by code, by its fingerprint's first digits, or by number in the ranked list.",
+    help=f"What is around a finding: {FINDING_WORDS}.",
 )
 @click.option(
     "--context",
@@ -125,21 +124,25 @@ def trim(
         raise click.UsageError("--keep needs --anonymise")
     loaded = options.load(output) if chosen["around"] is not None else None
     choose = _choice(chosen, loaded, anonymise=anonymise)
-    if forward is None and loaded:
-        forward = loaded.found.config.forward
-    with trimming.rereadable(_one_trace(ctx, trace, output)) as path:
-        read = load_recorded(path, forward)
+    encloses = chosen_forward(forward, options.configuration(output))
+    with trimming.rereadable(one_trace(ctx, trace, output)) as path:
+        read = load_recorded(path, encloses)
         rewriting = _anonymiser(kept_names) if anonymise else None
         source = STDIN_NAME if trace == STANDARD_INPUT else None
         chosen_part, finding = choose(read)
         report = trimming.trim(read, output, chosen_part, rewriting, source)
     click.echo(_text(read, report), err=True, nl=False)
     if finding and loaded and output.is_file() and open_descriptor(output) is None:
-        _warn_if_gone(finding, output, forward, loaded.rules, anonymised=anonymise)
+        _warn_if_gone(finding, output, encloses, loaded.rules, anonymised=anonymise)
 
 
 def _warn_if_gone(
-    finding: "Finding", output: Path, forward: str | None, rules: "list[Rule]", *, anonymised: bool
+    finding: "Finding",
+    output: Path,
+    forward: Forward | None,
+    rules: "list[Rule]",
+    *,
+    anonymised: bool,
 ) -> None:
     """Say so where the finding that was trimmed around is not found in what was written.
 
@@ -150,8 +153,9 @@ def _warn_if_gone(
     from analyze.tables.build import load_trace  # noqa: PLC0415
 
     own = [rule for rule in rules if rule.code == finding.code]
+    name = None if anonymised or forward is None else forward.name
     try:
-        found = run_rules(load_trace(output, forward=None if anonymised else forward), own).findings
+        found = run_rules(load_trace(output, forward=name), own).findings
     except AnalyzeError as error:
         click.echo(f"analyze: {visible(str(error))}", err=True)
         found = ()
@@ -214,28 +218,17 @@ def _parsed(parse: Callable[[str], Any], way: str, chosen: dict[str, Any]) -> An
 def _around(
     trace: "Trace", chosen: dict[str, Any], rules: LoadedRules | None
 ) -> "tuple[Selected, Finding]":
+    from analyze.engine.chosen_finding import chosen_number  # noqa: PLC0415
     from analyze.engine.run import run_rules  # noqa: PLC0415
-    from analyze.trim.selection import find_finding, select_around  # noqa: PLC0415
+    from analyze.trim.selection import select_around  # noqa: PLC0415
 
     assert rules is not None  # noqa: S101 - loaded where --around is given
     selection = rules.selection
     report = run_rules(trace, selection.apply(rules.rules), selection)
-    listed = [finding for finding in report.findings if finding.explained_by is None]
-    finding = find_finding(listed, report.findings, chosen["around"])
+    finding = report.findings[chosen_number(report, chosen["around"]) - 1]
     context = chosen["context_ms"]
     context_ns = None if context is None else round(context * _NS_IN_MS)
     return select_around(trace, finding, context_ns, chosen["places"]), finding
-
-
-def _one_trace(ctx: click.Context, argument: str, output: Path) -> str:
-    """Return the one trace that an argument names; end the command where there is none."""
-    codes: list[int] = []
-    traces = list(find_traces([argument], command_names(ctx), codes, output))
-    if codes:
-        ctx.exit(codes[0])
-    if len(traces) > 1:
-        raise click.UsageError(several_traces(argument, len(traces)))
-    return traces[0]
 
 
 def _anonymiser(kept_names: tuple[str, ...]) -> "Rewriting":

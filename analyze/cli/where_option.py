@@ -57,7 +57,7 @@ def rows_where(trace: "Trace", table: str, expression: str) -> "Condition":
         expression: over its columns and ``trace.x``.
 
     Raises:
-        AnalyzeError: the expression is not acceptable.
+        AnalyzeError: the expression is not acceptable, or cannot be evaluated.
     """
     import polars as pl  # noqa: PLC0415
 
@@ -66,7 +66,12 @@ def rows_where(trace: "Trace", table: str, expression: str) -> "Condition":
     rows = trace.table(table)
     compiled, scope = _compile(expression, table, trace.table("trace").row(0, named=True))
     tests = [test.alias(name) for name, (_, test) in scope.text_tests.items()]
-    holds = rows.with_columns(tests).with_columns(holds=compiled.expr.cast(pl.Boolean))["holds"]
+    condition = compiled.expr.cast(pl.Boolean)
+    try:
+        holds = rows.with_columns(tests).with_columns(holds=condition)["holds"]
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).splitlines()[0]
+        raise AnalyzeError(f"--where: {expression!r} cannot be evaluated: {reason}") from None
     return Condition(expression, holds.fill_null(value=False), holds.null_count())
 
 

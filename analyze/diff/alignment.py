@@ -49,7 +49,7 @@ _KERNEL_KEYS: tuple[Key, ...] = (
     ("op", _chain_and_family),
     ("op", _leaf_and_family),
 )
-_COPY_KEYS: tuple[Key, ...] = (
+_CALL_KEYS: tuple[Key, ...] = (
     ("name", lambda group: (group.name, group.chain)),
     ("elsewhere", _name_and_leaf),
 )
@@ -62,7 +62,7 @@ def align_kernels(before: Sequence[Group], after: Sequence[Group]) -> list[Pair]
 
 def align_calls(before: Sequence[Group], after: Sequence[Group]) -> list[Pair]:
     """Align copies or API calls by name and op chain, then those of an op of the same name."""
-    return _align(before, after, _COPY_KEYS)
+    return _align(before, after, _CALL_KEYS)
 
 
 def align_ops(before: Sequence[Group], after: Sequence[Group]) -> list[Pair]:

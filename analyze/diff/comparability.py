@@ -7,6 +7,7 @@ import polars as pl
 
 from analyze.tables.build import Trace
 from analyze.tables.captured import SHAPE_COLUMNS
+from analyze.tables.host import CHAIN_SEPARATOR
 from analyze.tables.units import UnitName, unit_name
 from analyze.words import counted, printable, share
 
@@ -96,7 +97,7 @@ def _shapes(before: Trace, after: Trace) -> Iterator[str]:
     common = [chain for chain in ours if chain in theirs]
     other = [chain for chain in common if ours[chain].isdisjoint(theirs[chain])]
     if other:
-        example = min(other, key=lambda chain: (chain.count(" > "), chain))
+        example = min(other, key=lambda chain: (chain.count(CHAIN_SEPARATOR), chain))
         shown = [min(side[example])[:_SHOWN_SHAPES] for side in (ours, theirs)]
         yield (
             f"{len(other):,} of {counted(len(common), 'op chain')} in both got inputs of other"

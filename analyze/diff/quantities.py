@@ -99,7 +99,7 @@ def measure(trace: Trace, report: TraceReport, answered: frozenset[str]) -> dict
 def _gpu_amount(trace: Trace, column: str) -> Known:
     gpu_ops = trace.facts.gpu_ops
     if gpu_ops.is_empty():
-        return Known(None, Need.GPU.value)
+        return Known(None, Need.GPU.words(truncated=trace.is_truncated))
     if gpu_ops["forward"].null_count() == gpu_ops.height:
         return Known(None, _NONE_IN_FORWARDS)
     return _of_forwards(trace, column)
@@ -138,7 +138,9 @@ def _why_none(trace: Trace, forwards: pl.DataFrame) -> str:
 
 
 def _no_calls(trace: Trace) -> Known:
-    return Known(None, Need.GPU.value) if trace.facts.gpu_ops.is_empty() else _NO_CALLS
+    if trace.facts.gpu_ops.is_empty():
+        return Known(None, Need.GPU.words(truncated=trace.is_truncated))
+    return _NO_CALLS
 
 
 def _noted(value: float | None) -> Known:

@@ -85,7 +85,10 @@ class Tables(ABC):
         return units.select(pl.col("index").alias(UNIT), pl.all().name.prefix(f"{per.word}."))
 
     def distinct_test(self, table: Table, column: str, test: pl.Expr) -> pl.Series:
-        """Evaluate a test of one text column on its distinct values; one result per row."""
+        """Evaluate a test of one text column on its distinct values; one result per row.
+
+        Null is one of these values: a test may say something about it.
+        """
         key = (table.name, column)
         if key not in self._encoded:
             self._encoded[key] = _encode(self.table(table.name)[column])
@@ -95,10 +98,10 @@ class Tables(ABC):
 
 
 def _encode(texts: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return a code per row (null for null), and the distinct texts by code."""
+    """Return a code per row, and the distinct texts by code; the last of them is null."""
     distinct = texts.drop_nulls().unique(maintain_order=True)
     codes = texts.cast(pl.Enum(distinct)).to_physical().cast(pl.UInt32)
-    return codes, distinct
+    return codes.fill_null(len(distinct)), distinct.extend_constant(None, 1)
 
 
 class TraceTables(Tables):

@@ -1,8 +1,8 @@
 """Evaluate one compiled rule on the tables of one trace.
 
 Groups and units are never multiplied out: rows are aggregated where they exist, and what an empty
-unit amounts to is computed once per unit. It is combined with a group only when the expectation
-fails for empty units and the group is reported.
+unit amounts to is computed once per unit. It is combined with a group only when the group is
+reported, and the expectation fails for empty units or the rule expects nothing.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ class MeasuredGroup:
     Attributes:
         group: key columns with their values; empty for a rule without groups.
         units: one row per unit, with measures and unit columns; without the units in which the
-            group is absent and the expectation holds all the same.
+            group is absent and an expectation holds all the same.
         holds, fails, unknown: numbers of all units by what the expectation comes to; all 0 for a
             rule that expects nothing.
     """
@@ -66,7 +66,8 @@ class Outcome:
         not_applicable: why the trace is not enough.
         unknown: units, or groups, whose expectation could not be evaluated although the trace is
             enough; in words.
-        undecided_rows: rows of which ``where`` could not tell whether they match.
+        undecided_rows: rows of which ``where`` could not tell whether they match, or of those that
+            do, a ``count`` could not tell whether to count them.
     """
 
     judged: list[Judged] = field(default_factory=list)
@@ -87,6 +88,15 @@ def evaluate(program: Program, tables: Tables, quorum: float) -> Outcome:
     if reason is not None:
         return Outcome(not_applicable=reason)
     return evaluate_rows(program, tables, quorum)
+
+
+def holds_whatever_matches(program: Program, tables: Tables, quorum: float) -> bool:
+    """Whether there is nothing to report even if every undecided row matches as well."""
+    try:
+        outcome = Evaluation(program, tables, quorum, undecided_match=True).run()
+    except TooManyGroupsError:
+        return False
+    return not (outcome.judged or outcome.unknown)
 
 
 def evaluate_rows(program: Program, tables: Tables, quorum: float) -> Outcome:
@@ -141,13 +151,16 @@ class Evaluation:
         rows: the rows that match ``where`` and belong to a unit.
     """
 
-    def __init__(self, program: Program, tables: Tables, quorum: float) -> None:
+    def __init__(
+        self, program: Program, tables: Tables, quorum: float, *, undecided_match: bool = False
+    ) -> None:
         """Find the rows that match.
 
         Args:
             program: the compiled rule.
             tables: what to evaluate it on.
             quorum: share of the units that must mismatch; fewer is intermittent.
+            undecided_match: take rows that ``where`` cannot decide on for rows that match.
         """
         self._program = program
         self._quorum = quorum
@@ -156,8 +169,8 @@ class Evaluation:
         self.units = tables.units(program.per)
         rows = rows_in_units(program, tables, self.units)
         matches = holding(program.where, rows)
-        self._undecided = matches.null_count()
-        self.rows = rows.filter(matches)
+        self.rows = rows.filter(matches.fill_null(value=undecided_match))
+        self._undecided = matches.null_count() + self._uncounted()
 
     def run(self) -> Outcome:
         """Judge every group."""
@@ -166,10 +179,18 @@ class Evaluation:
         outcome.undecided_rows = self._undecided
         return outcome
 
+    def _uncounted(self) -> int:
+        """Return how many of the rows that match a ``count`` could not decide on."""
+        conditions = self._program.judged_by.counted.values()
+        if not conditions:
+            return 0
+        unknown = pl.any_horizontal(condition.is_null() for condition in conditions)
+        return self.rows.filter(unknown).height
+
     def measured_groups(self) -> Iterator[MeasuredGroup]:
         """Yield every group with its measures, whether or not it is reported."""
         judged = self._program.expect is not None
-        empty = self._failing_empty_units() if judged else None
+        empty = self._counting_empty_units()
         for group, frame in self._groups(self._measured):
             units = self._zero_filled(frame, empty)
             verdicts = units[OK].to_list() if judged else []
@@ -216,14 +237,15 @@ class Evaluation:
     def _inform(self, measured: pl.DataFrame) -> Outcome:
         if self.rows.is_empty():
             return Outcome()
-        suspects = [
-            Suspect(group, frame, "informative", frame.height, 0)
-            for group, frame in self._reported_groups(measured)
-        ]
+        empty = self._counting_empty_units()
+        suspects = []
+        for group, frame in self._reported_groups(measured):
+            units = self._zero_filled(frame, empty)
+            suspects.append(Suspect(group, units, "informative", units.height, 0))
         return Outcome(self._judged(suspects))
 
     def _judge(self, measured: pl.DataFrame) -> Outcome:
-        empty = self._failing_empty_units()
+        empty = self._counting_empty_units()
         if self._keys and empty is None:
             measured = self._doubtful(measured)
         suspects, unknown = [], []
@@ -256,15 +278,19 @@ class Evaluation:
         holds = pl.col(OK).fill_null(value=False).all().over(self._keys)
         return measured.filter(~holds)
 
-    def _failing_empty_units(self) -> pl.DataFrame | None:
-        """Return the units whose expectation does not hold for a group that is absent there."""
+    def _counting_empty_units(self) -> pl.DataFrame | None:
+        """Return the units that count for a group although it is absent there; None for none.
+
+        They are those whose expectation does not hold, and all of a rule that expects nothing.
+        """
         if not self._keys:
             return None
         empty = self._empty_aggregates()
         literals = [pl.lit(values[0], dtype=values.dtype).alias(values.name) for values in empty]
         units = self._with_measures(self.units.with_columns(literals))
-        failing = units.filter(~pl.col(OK).fill_null(value=False))
-        return None if failing.is_empty() else failing
+        if self._program.expect is not None:
+            units = units.filter(~pl.col(OK).fill_null(value=False))
+        return None if units.is_empty() else units
 
     def _zero_filled(self, frame: pl.DataFrame, empty: pl.DataFrame | None) -> pl.DataFrame:
         if empty is None:
@@ -276,7 +302,8 @@ class Evaluation:
         mismatching = units.filter(~pl.col(OK))
         unknown = units[OK].null_count()
         total = self.units.height - unknown
-        enough = mismatching.height >= self._quorum * total
+        # A share and not a product: 0.07 * 100 is more than 7.
+        enough = total > 0 and mismatching.height / total >= self._quorum
         return Suspect(group, mismatching, "mismatch" if enough else "intermittent", total, unknown)
 
     def _unknown_words(self, units: list[int]) -> str:

@@ -14,12 +14,11 @@ from analyze.engine.data import Tables
 from analyze.engine.document import Document, KeyPath
 from analyze.engine.evaluate import Evaluation, MeasuredGroup, holding, rows_in_units
 from analyze.engine.findings import plain
-from analyze.engine.matchers import compile_matcher
 from analyze.engine.measure_formats import formats_of
 from analyze.engine.model import Expression, RuleTest, State
 from analyze.engine.per import per_of, unit_in_words
 from analyze.engine.program import Program, Verdict
-from analyze.engine.reporting import Reporter, spell
+from analyze.engine.reporting import spell
 from analyze.engine.result import Finding
 from analyze.engine.rule import Rule
 from analyze.engine.run import run_rule
@@ -374,13 +373,9 @@ class _Explaining:
         )
 
     def _compiled(self) -> list[tuple[str, pl.Expr]]:
-        rule, reporter = self._rule, Reporter(self._rule.document)
         return [
-            (
-                _words(rule, tree),
-                compile_matcher(tree, path, self._program.scope, reporter, rule.shared).expr,
-            )
-            for path, tree in steps(rule.model.where, ("where",))
+            (_words(self._rule, tree), matcher.expr)
+            for tree, matcher in self._rule.conditions(self._program)
         ]
 
     def _seen(self, group: MeasuredGroup) -> GroupSeen:

@@ -7,7 +7,7 @@ comparison with null is null, and so is every division by zero.
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -75,6 +75,28 @@ def compile_expression(
         message = f"must be {want.value}, but this is {typed.kind.value}"
         raise compiler.error(tree, message)
     return Compiled(typed, compiler.uses)
+
+
+def number_of(
+    text: str, params: Mapping[str, Value] | None = None, broken: Collection[str] = ()
+) -> float:
+    """Return the number that a constant expression such as ``MiB(1)`` comes to.
+
+    Args:
+        text: as written in the rule.
+        params: values of the rule's parameters, which it may use.
+        broken: parameters, as ``params.x``, that are not usable.
+
+    Raises:
+        ExpressionError: it is no acceptable expression of a number, or its value is unknown.
+    """
+    scope = Scope("", {}, None, {}, {}, params or {}, broken=set(broken))
+    compiled = compile_expression(text, scope, want=Kind.NUMBER)
+    number = pl.select(compiled.expr.cast(pl.Float64)).item()
+    if number is None:
+        help_text = "it divides by 0, or takes a root or a logarithm of what has none"
+        raise ExpressionError("the value is unknown", 0, len(text), help_text)
+    return float(number)
 
 
 def _divide(build: Callable[[pl.Expr, pl.Expr], pl.Expr]) -> Callable[[pl.Expr, pl.Expr], pl.Expr]:
@@ -335,7 +357,7 @@ class _Compiler:
         if not isinstance(part.constant, str):
             raise self.error(left, "must be a constant", "write 'part' in column")
         found = self._on_distinct(text, text.expr.str.contains(part.constant, literal=True))
-        return _result(~found if negated else found, Kind.FLAG, [text])
+        return Typed(~found if negated else found, Kind.FLAG, per_row=text.per_row)
 
     def _list(self, node: ast.expr) -> list[Scalar] | None:
         """Return the constants of a list, or of a parameter that is one."""
@@ -404,6 +426,8 @@ class _Compiler:
             raise self.error(node.args[0], f"{name}() needs a column of '{self._scope.table}'")
         typed = self._build(node, AGGREGATES[name], arguments)
         column = self._scope.add_aggregate(ast.dump(node), typed.expr)
+        if name == "count" and arguments and arguments[0].kind is Kind.FLAG:
+            self.uses.counted[column] = arguments[0].expr
         return Typed(pl.col(column), typed.kind)
 
     def _arguments(self, node: ast.Call, name: str, function: Function) -> list[Typed]:
@@ -438,7 +462,7 @@ class _Compiler:
 
     def _on_distinct(self, typed: Typed, expr: pl.Expr) -> pl.Expr:
         """Return a test of one text column in a form that is evaluated on its distinct values."""
-        if typed.source is None or self._scope.columns.get(typed.source) is None:
+        if typed.source is None:
             return expr
         return self._scope.add_text_test(typed.source, expr)
 

@@ -6,6 +6,7 @@ Null is unknown and stays unknown: no function turns it into a value except ``co
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 import polars as pl
 
@@ -89,6 +90,16 @@ def _when(arguments: Sequence[Typed]) -> pl.Expr:
     return choose(*(argument.expr for argument in arguments))
 
 
+def _coalesce(arguments: Sequence[Typed]) -> pl.Expr:
+    """Return the first known argument; unlike ``pl.coalesce``, constants may stand anywhere."""
+    *firsts, last = (argument.expr for argument in arguments)
+    return reduce(
+        lambda rest, first: pl.when(first.is_not_null()).then(first).otherwise(rest),
+        reversed(firsts),
+        last,
+    )
+
+
 def _aggregate(
     build: Callable[[pl.Expr], pl.Expr], kind: Kind | None, doc: str, example: str
 ) -> Function:
@@ -160,7 +171,8 @@ AGGREGATES = {
         _NUMBER,
         _count,
         required=0,
-        doc="How many rows; given a condition, those where it holds; given a value, those with one",
+        doc="How many rows; given a value, those that have one; given a condition, those where it"
+        " holds: unknown is not counted (ask any() to keep it unknown)",
         example="count(tensor_core == false)",
     ),
     "sum": Function(
@@ -287,7 +299,7 @@ SCALARS = {
     "coalesce": Function(
         (None,),
         None,
-        lambda args: pl.coalesce(a.expr for a in args),
+        _coalesce,
         required=2,
         variadic=True,
         reads_null=True,

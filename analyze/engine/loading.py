@@ -20,14 +20,13 @@ from analyze.engine.program import Program, compile_rule
 from analyze.engine.reporting import Reporter
 from analyze.engine.rule import Rule
 from analyze.engine.rule_files import read_document
+from analyze.engine.rule_folders import yaml_files
 from analyze.engine.syntax import ExpressionError
 from analyze.engine.validation import mend, validate
 from analyze.engine.values import Value
 from analyze.engine.written_tables import WrittenTables
 from analyze.errors import AnalyzeError, RuleError
 from analyze.tables.catalogue import FORWARDS
-
-_SUFFIXES = (".yaml", ".yml")
 
 
 def load_rules(
@@ -45,8 +44,9 @@ def load_rules(
         builtin: load the built-in pack as well.
         installed: load the packs of installed packages as well.
         settings: parameters as given with ``--set``: ``CODE.name=value``.
-        tests: read the rules' own tests. Without them, which is for running rules rather than
-            working on them, expressions of the packaged rules are not checked again either.
+        tests: read all rules' own tests. Without, which is for running rules rather than working
+            on them, only those of ``paths`` are read, so that a rule file is refused or run alike
+            by every command, and expressions of the packaged rules are not checked again.
 
     Returns:
         The rules, sorted by code.
@@ -81,21 +81,11 @@ def load_sound_rules(
     """
     named = {BUILTIN: builtin_rules(), **(installed_packs() if installed else {})}
     roots = [folder for name, folder in named.items() if builtin or name != BUILTIN]
-    loading = _Loading(PackLoader(named), tests=tests)
+    loading = _Loading(PackLoader(named), named.values(), tests=tests)
     loading.read([*roots, *(Path(path) for path in paths)])
     rules = sorted(loading.rules(), key=lambda rule: rule.code)
     problems = dict.fromkeys(loading.problems)
     return rules, InvalidRulesError(problems) if problems else None
-
-
-def load_rule(file: Path, *, tests: bool = True) -> Rule:
-    """Read and check one rule file alone.
-
-    Raises:
-        InvalidRulesError: with every problem of the file.
-    """
-    (rule,) = load_rules([file], builtin=False, tests=tests)
-    return rule
 
 
 def apply_settings(rules: Sequence[Rule], settings: Sequence[str]) -> list[Rule]:
@@ -175,8 +165,9 @@ class _Source:
 class _Loading:
     """One loading of rule files and packs."""
 
-    def __init__(self, packs: PackLoader, *, tests: bool) -> None:
+    def __init__(self, packs: PackLoader, packaged: Collection[Path], *, tests: bool) -> None:
         self._packs = packs
+        self._packaged = packaged
         self._tests = tests
         self._sources: list[_Source] = []
         self._loaded: dict[Path, Pack] = {}
@@ -235,7 +226,8 @@ class _Loading:
         try:
             pack = self._packs.load(pack_root(file, given))
             self._loaded.setdefault(pack.root.resolve(), pack)
-            document = read_document(file, tests=self._tests, positions=self._tests)
+            tests = self._tests or not lies_in(file, self._packaged)
+            document = read_document(file, tests=tests, positions=self._tests)
         except InvalidRulesError as error:
             self.problems += error.problems
         else:
@@ -317,13 +309,26 @@ def rule_files(paths: Sequence[Path]) -> list[Path]:
 def _files_of(root: Path) -> list[Path]:
     try:
         if root.is_dir():
-            return sorted(path for path in root.rglob("*") if path.suffix in _SUFFIXES)
+            return sorted(yaml_files(root))
         exists = root.exists()
     except OSError as error:
         raise RuleError(f"{root}: {error.strerror}") from None
     if not exists:
         raise RuleError(f"{root}: no such rule file or folder")
     return [root]
+
+
+def lies_in(file: str | Path, paths: Collection[Path]) -> bool:
+    """Whether a rule file is one of the files, or lies in one of the folders or packs, named.
+
+    Args:
+        file: of the rule.
+        paths: as given; ``pack.yaml`` names its folder.
+    """
+    places = {path.resolve() for path in paths}
+    places |= {path.parent for path in places if path.name == PACK_FILE}
+    resolved = Path(file).resolve()
+    return not places.isdisjoint({resolved, *resolved.parents})
 
 
 def _without_duplicates(rules: Sequence[Rule]) -> tuple[list[Rule], list[Problem]]:

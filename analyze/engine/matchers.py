@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from analyze.engine.document import KeyPath
-from analyze.engine.expressions import Place, compile_expression
+from analyze.engine.expressions import Place, number_of
 from analyze.engine.functions import check_pattern
 from analyze.engine.problems import did_you_mean
 from analyze.engine.reporting import Reporter
@@ -235,14 +235,11 @@ class _Compiler:
 
     def _quantity(self, written: str, path: KeyPath, reporter: Reporter) -> Value | None:
         """Evaluate a constant expression such as ``MiB(1)`` or ``params.x * 2``."""
-        constants = Scope("", {}, None, {}, {}, self._scope.params, broken=self._scope.broken)
         try:
-            compiled = compile_expression(written, constants, want=Kind.NUMBER)
+            return number_of(written, self._scope.params, self._scope.broken)
         except ExpressionError as error:
             reporter.add_in(path, error)
             return None
-        number = pl.select(compiled.expr.cast(pl.Float64)).item()
-        return float(number) if number is not None else None
 
     def vocabulary(self, column: str) -> tuple[str, ...]:
         """Return the only values a column holds; empty where it may hold any."""

@@ -66,7 +66,7 @@ UNITS_OF_REPETITION: Mapping[str, str] = {
 STATES: Mapping[str, str] = {
     "mismatch": "The expectation fails in at least `quorum` of the units.",
     "benign": "It fails, but `benign` says why that is harmless.",
-    "pass": "It holds.",
+    "pass": "It holds; a rule that expects nothing found nothing.",
     "intermittent": "It fails, but in fewer units than `quorum` asks for.",
     "informative": "The rule expects nothing and reports what it measured.",
     "not_applicable": "The trace cannot answer; the reason is printed. Never a pass.",

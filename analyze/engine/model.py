@@ -161,7 +161,8 @@ class RuleTest(Keys):
     """What the test shows, in a few words."""
 
     trace: Annotated[str, Limits(pattern=NAME_PATTERN)] | None = None
-    """Input: a shipped sample trace, by name."""
+    """Input: a shipped sample trace, by name. A file of your own is none: write what matters of it
+    as `rows` or `events`, so that the test runs anywhere."""
 
     rows: list[dict[str, Any]] | None = None
     """Input: rows of the rule's table; columns that are left out are null."""
@@ -256,7 +257,8 @@ class RuleModel(Keys):
 
     where: Matcher = field(default_factory=dict)
     """Which rows match: `column: value`, `column: [values]` or `column: {operator: value}`,
-    joined by and. Unknown values match nothing. Without it every row matches."""
+    joined by and. Unknown values match nothing; where one of these conditions is unknown for most
+    of the rows it decides on, finding nothing is no pass. Without it every row matches."""
 
     per: Literal["forward", "step", "call", "trace"] | RegionUnit | None = None
     """The unit of repetition; units in which nothing matched count too. Without it the forward

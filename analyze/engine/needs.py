@@ -3,7 +3,8 @@
 A table that could not be filled, or a column that is unknown in every row, stands in the way of a
 rule whose ``where``, ``expect`` or ``severity`` rests on it: the rule is *not applicable*, which is
 never a pass. A column that the rule asks about with ``exists``, ``is_null`` or ``coalesce`` does
-not, nor does one that is only shown.
+not, nor does one that is only shown. What a column that is unknown in some rows means is decided
+when the rule has found nothing; see :mod:`analyze.engine.doubt`.
 """
 
 from collections.abc import Collection
@@ -93,4 +94,4 @@ def _reason(column: Column, need: Need, where: str, tables: Tables) -> str:
 def _in_words(need: Need, tables: Tables) -> str:
     """Word a need; without any GPU work there is nothing to be missing beside it."""
     is_moot = need is Need.LAUNCHES and not tables.facts["has_gpu"]
-    return (Need.GPU if is_moot else need).value
+    return (Need.GPU if is_moot else need).words(truncated=bool(tables.facts["truncated"]))

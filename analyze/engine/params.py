@@ -4,19 +4,17 @@ import ast
 import re
 from collections.abc import Mapping
 
-import polars as pl
-
-from analyze.engine.expressions import compile_expression
+from analyze.engine.expressions import number_of
 from analyze.engine.functions import UNITS
 from analyze.engine.problems import did_you_mean
 from analyze.engine.reporting import Reporter
-from analyze.engine.scope import Scope
 from analyze.engine.syntax import ExpressionError, parse, spelt_quantity
 from analyze.engine.values import Kind, Scalar, Value, is_usable, kind_of_value
 from analyze.errors import AnalyzeError
 
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 _QUANTITY_NODES = (ast.Constant, ast.Call, ast.Name, ast.BinOp, ast.UnaryOp)
+_MANY: Mapping[Kind, str] = {Kind.NUMBER: "numbers", Kind.TEXT: "texts", Kind.FLAG: "flags"}
 _WORDS: Mapping[str, bool] = {"true": True, "false": False}
 
 
@@ -79,9 +77,7 @@ def quantity_of(text: str) -> float | None:
             message = f"unknown unit '{name}'"
             offset = start + call.col_offset
             raise ExpressionError(message, offset, len(name), did_you_mean(name, UNITS))
-    compiled = compile_expression(text, Scope("", {}, None, {}, {}, {}), want=Kind.NUMBER)
-    number = pl.select(compiled.expr.cast(pl.Float64)).item()
-    return None if number is None else float(number)
+    return number_of(text)
 
 
 def replaced_param(params: Mapping[str, Value], name: str, written: Value) -> dict[str, Value]:
@@ -111,7 +107,10 @@ def _shape(value: Value) -> tuple[bool, set[Kind]]:
 
 
 def _in_words(value: Value) -> str:
-    return "a list" if isinstance(value, list) else kind_of_value(value).value
+    if not isinstance(value, list):
+        return kind_of_value(value).value
+    kinds = dict.fromkeys(_MANY[kind_of_value(item)] for item in value)
+    return f"a list of {' and '.join(kinds)}" if kinds else "an empty list"
 
 
 def parse_setting(text: str) -> tuple[str, str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 MAX_EVENTS = 200_000
 
 _STEP = re.compile(r"(ProfilerStep#)(\d+)")
-_ID_ARGUMENTS = ("correlation", "External id", "Ev Idx", "cbid_correlation")
+_ID_ARGUMENTS = ("correlation", "External id", "Ev Idx")
 _DEFAULTS: Mapping[str, Any] = {"ph": "X", "pid": 1, "tid": 1}
 
 

@@ -189,12 +189,12 @@ def is_about_recording(entry: OfRule) -> bool:
 
 @dataclass(frozen=True)
 class Checked:
-    """A rule whose expectation holds.
+    """A rule whose expectation holds, or one that expects nothing and found nothing.
 
     Attributes:
         code, name: of the rule.
         because: set where a benign mismatch is ignored.
-        undecided_rows: rows that might have matched: a value that ``where`` asks for is unknown.
+        undecided_rows: rows that might have matched, or been counted: a value is unknown.
         category: of the rule; null in results that were stored without it.
     """
 
@@ -293,7 +293,7 @@ class TraceReport:
         unit: what a forward is in it.
         coverage, quality: what was recorded and linked, and how sound it is.
         findings: ranked.
-        passed: rules whose expectation holds.
+        passed: rules whose expectation holds, and those that expect nothing and found nothing.
         not_applicable: rules that the trace cannot answer.
         errors: rules that failed.
         ignored: rules whose findings the configuration ignores.

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analyze.engine.document import Document
-from analyze.engine.matchers import Shared
+from analyze.engine.matchers import Matcher, Shared, compile_matcher
 from analyze.engine.model import RuleModel
 from analyze.engine.params import changed_params, replaced_param
 from analyze.engine.problems import InvalidRulesError
 from analyze.engine.program import Program, compile_rule
 from analyze.engine.reporting import Reporter
 from analyze.engine.values import Value
+from analyze.engine.wording import steps
 from analyze.errors import AnalyzeError
 
 
@@ -77,6 +78,18 @@ class Rule:
         if reporter.problems or program is None:
             raise InvalidRulesError(reporter.problems)
         return program
+
+    def conditions(self, program: Program) -> list[tuple[dict[str, Any], Matcher]]:
+        """Return the conditions that ``where`` joins by *and*, as written and compiled.
+
+        Args:
+            program: the rule compiled for a trace; their text tests are added to it.
+        """
+        reporter = Reporter(self.document)
+        return [
+            (tree, compile_matcher(tree, path, program.scope, reporter, self.shared))
+            for path, tree in steps(self.model.where, ("where",))
+        ]
 
     def with_param(self, name: str, written: str, setting: str) -> "Rule":
         """Return the rule with a parameter set from the command line.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from analyze.engine.data import Tables, TraceTables
+from analyze.engine.doubt import why_in_doubt
 from analyze.engine.evaluate import evaluate
 from analyze.engine.findings import make_finding
 from analyze.engine.fingerprint import fingerprints
@@ -36,7 +37,8 @@ class RuleResult:
         ignored: benign findings that the rule asks not to report.
         not_applicable: why the trace cannot answer, wholly or for some groups.
         error: why the rule could not be evaluated.
-        undecided_rows: rows of which ``where`` could not tell whether they match.
+        undecided_rows: rows of which ``where`` could not tell whether they match, or of those that
+            do, a ``count`` could not tell whether to count them.
         chains: op chains of the rows behind each finding, by fingerprint.
     """
 
@@ -71,11 +73,10 @@ def run_rule(rule: Rule, tables: Tables) -> RuleResult:
 def _run_rule(rule: Rule, tables: Tables) -> RuleResult:
     program = rule.compile(tables.facts)
     outcome = evaluate(program, tables, rule.model.quorum)
-    result = RuleResult(
-        rule,
-        not_applicable=outcome.not_applicable or outcome.unknown,
-        undecided_rows=outcome.undecided_rows,
-    )
+    not_applicable = outcome.not_applicable or outcome.unknown
+    if outcome.undecided_rows and not (outcome.judged or not_applicable):
+        not_applicable = why_in_doubt(rule, program, tables)
+    result = RuleResult(rule, not_applicable=not_applicable, undecided_rows=outcome.undecided_rows)
     identities = fingerprints(rule.code, [judged.group for judged in outcome.judged])
     for judged, identity in zip(outcome.judged, identities, strict=True):
         finding = make_finding(rule, program, judged, tables.facts, identity)

@@ -21,6 +21,8 @@ class Uses:
         unit: columns of the unit of repetition, unless they are asked whether they are null.
         facts: columns of the ``trace`` table, likewise.
         measures: earlier measures.
+        counted: conditions per row whose number is asked for, which counts unknown as no; by the
+            hidden column of the aggregate.
     """
 
     columns: set[str] = field(default_factory=set)
@@ -28,6 +30,7 @@ class Uses:
     unit: set[str] = field(default_factory=set)
     facts: set[str] = field(default_factory=set)
     measures: set[str] = field(default_factory=set)
+    counted: dict[str, pl.Expr] = field(default_factory=dict)
 
     def add(self, other: "Uses") -> None:
         """Add the names that something else uses, its measures aside."""
@@ -35,6 +38,7 @@ class Uses:
         self.handled |= other.handled
         self.unit |= other.unit
         self.facts |= other.facts
+        self.counted |= other.counted
 
 
 @dataclass

@@ -3,10 +3,13 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from analyze.engine.problems import did_you_mean
-from analyze.engine.rule import Rule
 from analyze.errors import AnalyzeError
+
+if TYPE_CHECKING:  # the configuration is read where no rule is
+    from analyze.engine.rule import Rule
 
 ALL = "all"
 
@@ -43,7 +46,7 @@ class Selection:
     leave_out: Sequence[str] = ()
     ignores: Sequence[Ignore] = ()
 
-    def apply(self, rules: Sequence[Rule]) -> list[Rule]:
+    def apply(self, rules: "Sequence[Rule]") -> "list[Rule]":
         """Return the rules that are run.
 
         Raises:
@@ -56,12 +59,12 @@ class Selection:
             raise AnalyzeError("no rule is left to run: check --select and --ignore")
         return chosen
 
-    def ignored(self, rule: Rule) -> Ignore | None:
+    def ignored(self, rule: "Rule") -> Ignore | None:
         """Return the most exact entry that ignores a rule's findings."""
         fitting = [ignore for ignore in self.ignores if rank(ignore.selector, rule) is not None]
         return max(fitting, key=lambda ignore: rank(ignore.selector, rule) or 0, default=None)
 
-    def _is_chosen(self, rule: Rule) -> bool:
+    def _is_chosen(self, rule: "Rule") -> bool:
         wanted = _best([*(self.select or ()), *self.extend], rule)
         if wanted is None and self.select is None and rule.model.status != "deprecated":
             wanted = 0
@@ -74,7 +77,7 @@ EVERYTHING = Selection()
 
 
 def stale(
-    ignores: Iterable[Ignore], rules: Sequence[Rule], counts: Mapping[str, int]
+    ignores: Iterable[Ignore], rules: "Sequence[Rule]", counts: Mapping[str, int]
 ) -> Iterator[str]:
     """Yield, in words, the ignores that no longer match anything.
 
@@ -93,7 +96,7 @@ def stale(
             yield f"{name} matches no finding any more"
 
 
-def rank(selector: str, rule: Rule) -> int | None:
+def rank(selector: str, rule: "Rule") -> int | None:
     """Return how exactly a selector names a rule; None when it does not."""
     if selector in (rule.code, rule.name):
         return _EXACT
@@ -107,7 +110,7 @@ def rank(selector: str, rule: Rule) -> int | None:
     return None
 
 
-def find_rule(word: str, rules: Iterable[Rule]) -> Rule:
+def find_rule(word: str, rules: "Iterable[Rule]") -> "Rule":
     """Return the rule with a code or name.
 
     Raises:
@@ -128,12 +131,12 @@ def _has_prefix(code: str, prefix: str) -> bool:
     return prefix == family or (len(prefix) > len(family) and code.startswith(prefix))
 
 
-def _best(selectors: Iterable[str], rule: Rule) -> int | None:
+def _best(selectors: Iterable[str], rule: "Rule") -> int | None:
     ranks = [found for selector in selectors if (found := rank(selector, rule)) is not None]
     return max(ranks, default=None)
 
 
-def _check(selector: str, rules: Sequence[Rule]) -> None:
+def _check(selector: str, rules: "Sequence[Rule]") -> None:
     if selector != ALL and all(rank(selector, rule) is None for rule in rules):
         words = {word for rule in rules for word in (rule.code, rule.name, rule.category)}
         known = did_you_mean(selector, words)

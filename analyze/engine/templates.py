@@ -17,7 +17,7 @@ from analyze.engine.values import Kind
 from analyze.words import UNKNOWN, duration, printable, share, size, whole
 
 MAX_TEMPLATE = 2000
-"""Characters of one inserted value."""
+"""Characters of one template."""
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|\[\?|\?\]")
 _NOUN = re.compile(r"[^|]+\|[^|]+")

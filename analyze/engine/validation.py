@@ -84,6 +84,13 @@ class KeyProblem:
     meant: str | None = None
     missing: str | None = None
 
+    def in_one_line(self) -> str:
+        """Return the problem with the place of the value, where no lines of the file are shown."""
+        path = self.path[:-1] if self.key else self.path
+        parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+        help_text = f" ({self.help})" if self.help else ""
+        return f"{''.join(parts).removeprefix('.')}: {self.message}{help_text}".removeprefix(": ")
+
 
 def validate(model: type[Model], document: Document, reporter: Reporter) -> Model | None:
     """Return a document as a model; None when it has problems, which are reported."""
@@ -230,7 +237,7 @@ def _each_place(error: "ValidationError", model: type[Any], data: Any) -> Iterat
 def _readable_version(data: Mapping[str, Any], reporter: Reporter) -> bool:
     version = data.get("version")
     if isinstance(version, int) and not isinstance(version, bool) and version > FORMAT_VERSION:
-        message = f"the file needs rule format {version}, but this program reads {FORMAT_VERSION}"
+        message = f"the file needs format {version}, but this program reads {FORMAT_VERSION}"
         reporter.add(("version",), message, "upgrade kinetolint")
         return False
     return True
@@ -269,6 +276,11 @@ def _problem(path: KeyPath, details: list[Any], model: type[Any]) -> KeyProblem:
         if path == ("per",):
             quoted = "for an annotation, write {region: NAME}"
         return KeyProblem(path, f"must be {expected}", quoted)
+    if path[:1] == ("tests",) and path[2:] == ("trace",):
+        help_text = "a test takes a sample, 'rows' or 'events', not a file, to run anywhere"
+        return KeyProblem(path, "must be the name of a sample trace", help_text)
+    if path[:1] == ("tests",) and path[2:] == ("expect",) and isinstance(details[0]["input"], str):
+        return KeyProblem(path, _words(kinds), f"write {{state: {details[0]['input']}}}")
     return KeyProblem(path, _words(kinds), _help(kinds, details[0]["input"]))
 
 
@@ -277,6 +289,8 @@ def _words(kinds: Mapping[str, Any]) -> str:
     pattern = kinds.get("string_pattern_mismatch")
     if pattern is not None:
         return f"must be {_PATTERNS[pattern['ctx']['pattern']]}"
+    if "too_short" in kinds:
+        return "must not be empty"
     names = list(dict.fromkeys(_KINDS[kind] for kind in kinds if kind in _KINDS))
     if names:
         return f"must be {' or '.join(names)}"
@@ -298,7 +312,7 @@ def _help(kinds: Mapping[str, Any], value: Any) -> str | None:
         return "put it in quotes"
     if "dict_type" in kinds and isinstance(value, str):
         return "write {column: value}, {column: {operator: value}} or {expr: ...}"
-    if "string_type" in kinds and isinstance(value, list):
+    if "string_type" in kinds and isinstance(value, list) and "too_short" not in kinds:
         return "one value, not a list"
     if "less_than_equal" in kinds and isinstance(value, int | float) and 1 < value <= 100:
         return f"a share from 0 to 1: {value:g} % is {value / 100:g}"

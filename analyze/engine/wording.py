@@ -22,6 +22,8 @@ _OPERATORS: Mapping[str, str] = {
     "endswith": "ends with",
 }
 _QUOTED = ("regex", "contains", "startswith", "endswith")
+_LOOSE = ("any", "expr")
+"""Entries that may hold an *or* without brackets."""
 _PARAM = "params."
 _MAX_VALUES = 8
 
@@ -51,8 +53,10 @@ class _Wording:
         self._shared = shared
 
     def matcher(self, tree: Mapping[str, Any]) -> str:
-        parts = [self._entry(key, value) for key, value in tree.items()]
-        return " and ".join(parts) or "every row"
+        parts = [(key, self._entry(key, value)) for key, value in tree.items()]
+        if len(parts) > 1:
+            parts = [(key, _apart(words) if key in _LOOSE else words) for key, words in parts]
+        return " and ".join(words for _, words in parts) or "every row"
 
     def _entry(self, key: str, value: Any) -> str:
         match key:
@@ -73,7 +77,7 @@ class _Wording:
     def _part(self, tree: Mapping[str, Any]) -> str:
         """Return a matcher inside another one, in brackets where it would be misread."""
         words = self.matcher(tree)
-        return f"({words})" if " and " in words or " or " in words else words
+        return f"({words})" if " and " in words else _apart(words)
 
     def _macro(self, name: str) -> str:
         macro: Macro = self._shared.macros[name]
@@ -99,6 +103,11 @@ class _Wording:
         if isinstance(value, float):
             return f"{value:g}" if abs(value) < 1e6 else f"{value:.0f}"
         return f"'{value}'" if quoted else str(value)
+
+
+def _apart(words: str) -> str:
+    """Put a condition into brackets if *and* would tear it apart."""
+    return f"({words})" if " or " in words else words
 
 
 def _listed(values: list[str]) -> str:

@@ -30,6 +30,7 @@ _BETWEEN = re.compile(r"(?:between\s+)?(.+?)\s*(?:-|\.\.\.?|\bto\b|\band\b)\s*(.
 _NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-z%]*(?: [a-z]+)?)")
 _EXCLUSIVE = ("<", ">", "less than", "more than", "below", "above", "under", "over")
 
+_PERCENT = ("%", "percent")
 _TIMES = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6, "sec": 1e6}
 _COUNTED = (
     "kernel", "kernels", "op", "ops", "gpu op", "gpu ops", "cpu op", "cpu ops", "call", "calls",
@@ -75,6 +76,8 @@ def parse_amount(written: str, unit: Unit) -> Amount:
     """
     text = _normal(written)
     low, high = _interval(text, unit)
+    if high < 0:
+        raise UnreadableAnswerError(f"'{text}' can never be: write 'none' for 0")
     if low > high:
         raise UnreadableAnswerError(f"'{text}' runs backwards: write the smaller number first")
     return Amount(max(low, 0.0), min(high, OPEN), text)
@@ -131,7 +134,9 @@ def _around(value: float, unit: Unit, *, is_rough: bool) -> tuple[float, float]:
 def _margin(text: str, value: float, unit: Unit) -> float:
     """Return a tolerance: percent are of the value, but of a share they are points."""
     number = _matched(text, unit)
-    if unit is Unit.SHARE or number[2] == "%":
+    if unit is Unit.SHARE and number[2] not in ("", *_PERCENT):
+        raise UnreadableAnswerError(f"'{text}' is not a number of percent")
+    if unit is Unit.SHARE or number[2] in _PERCENT:
         return float(number[1]) / 100 * (1 if unit is Unit.SHARE else value)
     return _value(text, unit)
 
@@ -176,7 +181,7 @@ def _time(value: float, suffix: str, text: str) -> float:
 
 
 def _share(value: float, suffix: str, text: str) -> float:
-    if suffix not in ("", "%", "percent"):
+    if suffix not in ("", *_PERCENT):
         raise UnreadableAnswerError(f"'{text}' is not {Unit.SHARE.value}")
     if not suffix and 0 < value <= 1:
         raise UnreadableAnswerError(

@@ -13,15 +13,16 @@ from analyze.engine.rule import Rule
 from analyze.guess.amounts import OPEN, Amount
 from analyze.guess.quantities import Quantity
 from analyze.guess.rules import Guess, make_guess
-from analyze.guess.words import GROUPS, PRECISIONS
+from analyze.guess.words import ATTENTION, GROUPS, PRECISIONS
 from analyze.words import counted
 
 _ANYTHING: dict[str, Guess] = {
     "amount": Amount(0, OPEN, "anything"),
-    "families": tuple(GROUPS),
+    "families": tuple(group for group in GROUPS if group != ATTENTION),
     "precisions": PRECISIONS,
     "order": ("anything",),
 }
+"""Guesses whose rules measure what is there; of attention written out as ops, its families."""
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ _ALL = (
         " guessed {guessed}, which takes {guessed_share:pct}",
         question="What takes the most GPU time?",
         explanation="A family of kernels: gemm, attention, softmax, elementwise, conv, norm, comm,"
-        " memcpy, ...",
+        " memcpy, ...; attention also where it is written out as ops.",
         silence="there is no GPU work",
         evidence=("short_name", "kind", "family", "op_chain", "dur_us"),
         distinct=("short_name",),

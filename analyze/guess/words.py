@@ -28,6 +28,9 @@ GROUPS: Mapping[str, tuple[str, ...]] = _by_group()
 """Per group of families (``gemm`` is ``gemm``, ``gemm.gemv`` and ``gemm.aux``), what
 ``coalesce(family, kind)`` of the table ``gpu_ops`` is for its members."""
 
+ATTENTION = "attn"
+"""The group that also stands for attention written out as ops, to those who name it."""
+
 PRECISIONS = tuple(name for name in DTYPES if name != "other")
 
 _GROUP_ALIASES = {

@@ -33,7 +33,7 @@ def guesses_as_yaml(
         answers: by key, as they were given.
         trace: the trace that they are about.
         day: the date, for people.
-        forward: the annotation named with ``--forward``.
+        forward: the annotation, where somebody named it.
     """
     head = [
         f"What was guessed of {printable(trace.name)} on {day}, before looking.",

@@ -33,7 +33,8 @@ def render_baseline(file: str, baseline: Baseline, *, color: bool = False) -> st
     console = buffer_console(color=color)
     entries = baseline.findings
     scopes = {entry.scope for entry in entries}
-    where = "" if scopes <= {None} else f" in {counted(len(scopes), 'capture or trace')}"
+    known_in = counted(len(scopes), "capture or trace", "captures or traces")
+    where = "" if scopes <= {None} else f" in {known_in}"
     title = f"{printable(file)}: {counted(len(entries), 'known finding')}{where}"
     console.print(Text(title, style="bold"))
     for entry in entries:
@@ -77,6 +78,11 @@ def render_update(file: str, done: Update) -> str:
         lines.append(
             f"It was made from {done.baseline.traces} traces: what is known in any of them is"
             " removed when as many are checked"
+        )
+    if done.is_of_other_program:
+        lines.append(
+            "None of what is known in any trace was found, but something else was: what was checked"
+            " may be of another program, and nothing is taken as gone"
         )
     anywhere = sum(step.shown.scope is None for step in _of_kind(done.steps, "removed"))
     if anywhere:

@@ -7,6 +7,9 @@ from analyze.engine.result import Finding, TraceReport, Vanished
 from analyze.trace.source import STDIN_NAME
 from analyze.words import counted, printable, visible
 
+REMOVE = "remove"
+"""Label of a command: what is there to be copied is not broken into lines."""
+
 _CODES_SHOWN = 8
 _VANISHED_SHOWN = 20
 
@@ -34,7 +37,10 @@ def known_findings(report: TraceReport) -> list[Finding]:
 
 
 def baseline_lines(report: TraceReport) -> Iterator[tuple[str, str]]:
-    """Yield (label, sentence) pairs: how many findings are known, which are better, or gone."""
+    """Yield (label, sentence) pairs: how many findings are known, which are better, or gone.
+
+    The last, labelled :data:`REMOVE`, is the command that removes what is gone.
+    """
     if report.baseline is None:
         return
     known = known_findings(report)
@@ -43,8 +49,12 @@ def baseline_lines(report: TraceReport) -> Iterator[tuple[str, str]]:
         yield "known", f"{of}: {_codes([finding.code for finding in known])}"
     for finding in known:
         if finding.baseline == "better":
-            yield "better", f"{finding.code} {finding.name}: {_changes(finding)}"
-    yield from (("gone", sentence) for sentence in _gone(report))
+            yield "better", f"{_rule(finding)}: {_changes(finding)}"
+    yield from (("gone", _is_gone(gone)) for gone in report.vanished[:_VANISHED_SHOWN])
+    if len(report.vanished) > _VANISHED_SHOWN:
+        yield "gone", f"and {len(report.vanished) - _VANISHED_SHOWN:,} more"
+    if report.vanished:
+        yield REMOVE, _update_command(report)
 
 
 def vanished_sentence(gone: Vanished, report: TraceReport) -> str:
@@ -57,20 +67,13 @@ def vanished_sentence(gone: Vanished, report: TraceReport) -> str:
     return f"{_is_gone(gone)}; remove it with `{_update_command(report)}`"
 
 
-def _gone(report: TraceReport) -> Iterator[str]:
-    """Yield what is no longer found, and once what removes it."""
-    if len(report.vanished) == 1:
-        yield vanished_sentence(report.vanished[0], report)
-    elif report.vanished:
-        yield from map(_is_gone, report.vanished[:_VANISHED_SHOWN])
-        if len(report.vanished) > _VANISHED_SHOWN:
-            yield f"and {len(report.vanished) - _VANISHED_SHOWN:,} more"
-        yield f"remove them with `{_update_command(report)}`"
-
-
 def _is_gone(gone: Vanished) -> str:
     scope = f" in {printable(gone.scope)}" if gone.scope else ""
-    return f"{gone.code} {gone.name}{scope} is no longer found ({printable(gone.message)})"
+    return f"{_rule(gone)}{scope} is no longer found ({printable(gone.message)})"
+
+
+def _rule(found: Finding | Vanished) -> str:
+    return printable(f"{found.code} {found.name}")
 
 
 def _update_command(report: TraceReport) -> str:
@@ -102,6 +105,9 @@ def _changes(finding: Finding) -> str:
 
 def _codes(codes: Sequence[str]) -> str:
     counts = {code: codes.count(code) for code in dict.fromkeys(codes)}
-    words = [f"{code} ({count})" if count > 1 else code for code, count in counts.items()]
+    words = [
+        f"{printable(code)} ({count})" if count > 1 else printable(code)
+        for code, count in counts.items()
+    ]
     more = len(words) - _CODES_SHOWN
     return ", ".join(words[:_CODES_SHOWN]) + (f" and {more} more" if more > 0 else "")

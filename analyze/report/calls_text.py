@@ -8,13 +8,17 @@ from rich.padding import Padding
 from rich.text import Text
 
 from analyze.report.console import buffer_console, rendered
-from analyze.report.kernels_text import print_details
+from analyze.report.kernels_text import in_columns, print_details
 from analyze.report.summary_text import print_opening, print_pairs
 from analyze.tables.flash_obstacles import CHECKED_OP
-from analyze.words import counted, duration, printable, share
+from analyze.words import counted, duration, printable, share, unitless
 
 DEFAULT_LIMIT = 10
 
+_NO_ATTENTION = (
+    "no attention was found: no attention op, none written out as batched product, softmax and"
+    " batched product, and no attention kernel"
+)
 _COLUMNS = ("calls", "GPU busy", "CPU", "kernels", "GPU/call", "CPU/call", "TFLOP/s", "of peak")
 _SHOWN_KERNELS, _SHOWN_SOURCES, _SHOWN_OUTSIDE = 3, 2, 5
 
@@ -59,6 +63,9 @@ def render_calls(report: Data, *, limit: int = DEFAULT_LIMIT, color: bool = Fals
 
 def _totals(report: Data) -> Iterator[tuple[str, str]]:
     yield "", ""
+    if not report["groups"] and not report["kernels_outside_calls"]:
+        yield "calls", _NO_ATTENTION
+        return
     parts = [counted(report["calls"], "attention call")]
     parts += [f"{report['calls_by_hand']:,} by hand"] if report["calls_by_hand"] else []
     yield "calls", ", ".join(parts)
@@ -91,19 +98,15 @@ def _print_groups(console: Console, groups: list[Data], limit: int) -> None:
     console.print(
         Text("GPU busy and CPU are sums; the columns behind are medians of a call", "dim")
     )
-    console.print(Text(_aligned(_COLUMNS), style="dim"))
+    console.print(Text(in_columns(_COLUMNS), style="dim"))
     for group in shown:
         console.print(Text(_title(group), style="bold"), overflow="fold")
-        console.print(Text(_aligned(_numbers(group))))
+        console.print(Text(in_columns(_numbers(group))))
         print_details(console, _details(group))
     if len(groups) > limit:
         rest = sum(group["calls"] for group in groups[limit:])
         more = counted(len(groups) - limit, "more kind")
         console.print(Text(f"and {more}, {counted(rest, 'call')}; --limit shows more"))
-
-
-def _aligned(cells: tuple[str, ...]) -> str:
-    return f"{cells[0]:>8}" + "".join(f"{cell:>10}" for cell in cells[1:])
 
 
 def _numbers(group: Data) -> tuple[str, ...]:
@@ -115,7 +118,7 @@ def _numbers(group: Data) -> tuple[str, ...]:
         "-" if kernels is None else f"{kernels:g}",
         _or_dash(group["gpu_busy_per_call_us"]),
         duration(group["cpu_per_call_us"]),
-        "-" if tflops is None else f"{tflops:,.3g}" if tflops < 1000 else f"{tflops:,.0f}",
+        "-" if tflops is None else unitless(tflops),
         "-" if group["peak_share"] is None else share(group["peak_share"]),
     )
 

@@ -15,12 +15,15 @@ from analyze.report.compare_words import (
     absence,
     differing_shapes,
     medians_of,
+    unsteady_latencies,
 )
 from analyze.report.console import buffer_console, rendered
 
 _HEADINGS = (
-    "latency", "GPU busy", "kernels", "copies", "CPU", "peak memory", "numerics", "findings",
+    "latency", "GPU busy", "communication", "kernels", "copies", "CPU", "peak memory", "numerics",
+    "findings",
 )  # fmt: skip
+_RARE = "communication"
 
 
 def render_captures(reports: Sequence[TraceReport], *, color: bool = False) -> str:
@@ -39,7 +42,7 @@ def render_captures(reports: Sequence[TraceReport], *, color: bool = False) -> s
     columns = {heading: NUMBERS[heading] for heading in _headings(captured)}
     title = f"\nCaptures side by side, {medians_of(captured)}"
     table = table_of_rows(title, "capture", columns, captured)
-    return _rendered(table, absent, color=color)
+    return _rendered(table, captured, absent, color=color)
 
 
 def render_traces(reports: Sequence[TraceReport], *, color: bool = False) -> str:
@@ -48,7 +51,7 @@ def render_traces(reports: Sequence[TraceReport], *, color: bool = False) -> str
         return render_captures(reports, color=color)
     columns, rows = side_by_side(reports)
     table = table_of_rows(f"\n{traces_title(rows)}", "trace", columns, rows)
-    return _rendered(table, uncaptured(reports), color=color)
+    return _rendered(table, rows, uncaptured(reports), color=color)
 
 
 def traces_title(rows: Sequence[Row]) -> str:
@@ -73,12 +76,19 @@ def side_by_side(reports: Sequence[TraceReport]) -> tuple[dict[str, Cell], list[
 
 
 def _headings(rows: Sequence[Row]) -> list[str]:
-    return [*differing_shapes(rows), *_HEADINGS]
+    """Return the columns; one that few traces have anything for only where one of them has."""
+    has_rare = any(NUMBERS[_RARE](row) != NOTHING for row in rows)
+    usual = (heading for heading in _HEADINGS if has_rare or heading != _RARE)
+    return [*differing_shapes(rows), *usual]
 
 
-def _rendered(table: Table, absent: Sequence[Uncaptured], *, color: bool) -> str:
+def _rendered(
+    table: Table, rows: Sequence[Row], absent: Sequence[Uncaptured], *, color: bool
+) -> str:
     console = buffer_console(color=color)
     console.print(table)
+    for note in unsteady_latencies(rows):
+        console.print(Text(note, style="dim"))
     for entry in absent:
         console.print(Text(absence(entry.name, entry.status, entry.reason)))
     return rendered(console)

@@ -101,13 +101,22 @@ def glance(report: TraceReport) -> Row:
         "kernels_per_forward": median["kernels"],
         "copies_per_forward": median["copies"],
         "gpu_busy_us": median["gpu_busy_us"],
+        "communication_share": _communication_share(coverage),
         "cpu_us": median["cpu_us"],
         "latency_us": notes.get("latency_us"),
+        "latency_p10_us": notes.get("latency_p10_us"),
+        "latency_p90_us": notes.get("latency_p90_us"),
         "peak_bytes": notes.get("peak_bytes"),
         "numerics_ok": notes.get("numerics_ok"),
         "findings": list(dict.fromkeys(codes)),
         "why_nothing": report.why_nothing,
     }
+
+
+def _communication_share(coverage: Mapping[str, Any]) -> float | None:
+    """Return the share of the trace's GPU busy time that is communication; null for none."""
+    communication = (coverage["gpu_time"] or {}).get("communication")
+    return communication["share"] if communication else None
 
 
 def unique_names(reports: Sequence[TraceReport]) -> list[str]:

@@ -1,20 +1,10 @@
 """Traces side by side in Markdown, as GitHub renders it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from analyze.report import compare_words as words
-from analyze.report.markdown_words import code, plain
-
-
-def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; its cells are Markdown already. An empty one has its heading only."""
-    lines = [_line(columns), _line(["---"] * len(columns)), *map(_line, rows)]
-    return "\n".join(lines) + "\n"
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+from analyze.report.markdown_words import code, markdown_table, plain
 
 
 def compare_markdown(data: Mapping[str, Any]) -> str:

@@ -5,9 +5,10 @@ from typing import Any
 
 from analyze.diff.comparability import is_same_unit, outside_sentences
 from analyze.diff.same_work import InputShapes, is_same_work
+from analyze.report.latency_words import unsteady_latency
 from analyze.tables.captured import SHAPE_COLUMNS
 from analyze.tables.units import WHOLE_TRACE, common_unit_name, unit_name
-from analyze.words import UNKNOWN, duration, percentage, printable, share, size
+from analyze.words import UNKNOWN, duration, percentage, printable, share, size, unitless
 
 Data = Mapping[str, Any]
 Cell = Callable[[Data], str]
@@ -17,8 +18,8 @@ NOTHING = "-"
 _WORKLOAD = ("batch", "seq")
 """Sizes that ``capture`` notes of every workload it made up."""
 
-_MANY = 999.5
-"""From here on, three digits are no decimals."""
+_MUCH_COMMUNICATION = 0.05
+"""Share of GPU busy time from which on it tells little of a trace's own work."""
 
 _TIME_WORDS = {
     "gpu_busy_us": "GPU busy time",
@@ -44,7 +45,7 @@ def count_word(value: float) -> str:
 
 def times_word(value: float) -> str:
     """Word how many times as long something takes, with three digits."""
-    return f"{value:.3g}x" if value < _MANY else f"{value:,.0f}x"
+    return f"{unitless(value)}x"
 
 
 def _no_findings(row: Data) -> str:
@@ -55,6 +56,7 @@ NUMBERS: Mapping[str, Cell] = {
     **{name.replace("_", " "): _column(name, str) for name in SHAPE_COLUMNS},
     "latency": _column("latency_us", duration),
     "GPU busy": _column("gpu_busy_us", duration),
+    "communication": _column("communication_share", share),
     "relative": _column("relative_time", times_word),
     "GPU ops": _column("gpu_ops_per_forward", count_word),
     "kernels": _column("kernels_per_forward", count_word),
@@ -62,7 +64,7 @@ NUMBERS: Mapping[str, Cell] = {
     "CPU": _column("cpu_us", duration),
     "peak memory": _column("peak_bytes", size),
     "numerics": _column("numerics_ok", lambda ok: "ok" if ok else "WRONG"),
-    "findings": lambda row: " ".join(row["findings"]) or _no_findings(row),
+    "findings": lambda row: " ".join(map(printable, row["findings"])) or _no_findings(row),
 }
 """What a row says in numbers, by heading."""
 
@@ -70,6 +72,7 @@ _AT_A_GLANCE = (
     "GPU ops",
     "copies",
     "GPU busy",
+    "communication",
     "CPU",
     "latency",
     "relative",
@@ -185,6 +188,7 @@ def cautions(rows: Sequence[Data], named: Naming = printable) -> Iterator[str]:
         odd = [named(row["name"]) for row in rows if row[key]]
         if odd:
             yield f"careful: {words}: {', '.join(odd)}"
+    yield from unsteady_latencies(rows, named)
     for key, words in (("device", "devices"), ("dtype", "dtypes"), ("phase", "phases")):
         known = sorted({row[key] for row in rows if row[key] is not None})
         if len(known) > 1:
@@ -198,6 +202,14 @@ def cautions(rows: Sequence[Data], named: Naming = printable) -> Iterator[str]:
     units = _units(rows)
     if not _are_same(units):
         yield f"careful: a forward is not the same thing in all: {', '.join(map(named, units))}"
+
+
+def unsteady_latencies(rows: Sequence[Data], named: Naming = printable) -> Iterator[str]:
+    """Yield which latencies of traces at a glance say little, for the calls differ too much."""
+    for row in rows:
+        spread = unsteady_latency(row)
+        if spread is not None:
+            yield f"careful: latency of {named(row['name'])} is unsteady: {spread}"
 
 
 def medians_of(rows: Sequence[Data]) -> str:
@@ -225,6 +237,8 @@ def unrelated(rows: Sequence[Data], shapes: Sequence[InputShapes | None]) -> lis
     ]
     if differing_shapes(rows):
         differing.append("workloads differ")
+    if any((row["communication_share"] or 0.0) > _MUCH_COMMUNICATION for row in rows):
+        differing.append("communication, much of what keeps the GPU busy, waits for other ranks")
     units = _units(rows)
     if not _are_same(units):
         differing.append("a forward is not the same thing in all")

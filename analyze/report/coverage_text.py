@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from analyze.report.latency_words import unsteady_latency
 from analyze.tables.captured import SHAPE_COLUMNS
 from analyze.tables.coverage import MOST_ANNOTATIONS
 from analyze.tables.units import unit_name
@@ -91,8 +92,9 @@ def _device(coverage: Data, quality: Data) -> str:
 
 def _events(quality: Data) -> str:
     total = sum(quality["categories"].values())
-    layers = " in ".join(quality["compression"]) or "plain"
-    return f"{total:,} from {size(quality['text_bytes'])} of JSON ({layers}); {quality['producer']}"
+    layers = printable(" in ".join(quality["compression"]) or "plain")
+    producer = printable(quality["producer"])
+    return f"{total:,} from {size(quality['text_bytes'])} of JSON ({layers}); {producer}"
 
 
 def _gpu_work(coverage: Data) -> str:
@@ -118,6 +120,8 @@ def _gpu_time(coverage: Data) -> str:
 
 def _gpu_time_in_short(coverage: Data) -> str:
     busy, span = coverage["gpu_busy_us"], coverage["gpu_span_us"]
+    if busy is None:
+        return "busy for an unknown time"
     part = share(busy / span) if span else "unknown"
     hidden = _what_busy_hides(coverage["gpu_time"])
     return f"busy {duration(busy)} of {duration(span)} ({part}){hidden}"
@@ -174,11 +178,13 @@ def _forward(coverage: Data) -> str:
 def _captured(notes: Data) -> str:
     parts = [printable(notes["name"])]
     if notes["phase"] is not None:
-        parts.append(f"{notes['phase']} of {captured_shape(notes)}")
+        parts.append(f"{printable(notes['phase'])} of {captured_shape(notes)}")
     if notes["torch_version"] is not None:
         parts.append(f"torch {printable(notes['torch_version'])}")
     if notes["latency_us"] is not None:
-        parts.append(f"{duration(notes['latency_us'])} with the profiler off")
+        spread = unsteady_latency(notes)
+        unsteady = f", unsteady: {spread}" if spread else ""
+        parts.append(f"{duration(notes['latency_us'])} with the profiler off{unsteady}")
     if notes["numerics_ok"] is not None:
         parts.append("numerics ok" if notes["numerics_ok"] else "numerics WRONG")
     return "; ".join(parts)
@@ -212,7 +218,7 @@ def quality_sentences(coverage: Data, quality: Data) -> Iterator[str]:
     if quality["kinetolint_events"]:
         count = counted(quality["kinetolint_events"], "event")
         yield f"{count} of `analyze annotate` were passed over: they are findings, not measurements"
-    yield from quality["notes"]
+    yield from map(printable, quality["notes"])
     yield from _time_sentences(quality)
     yield from _link_sentences(coverage, quality)
     if quality["unknown_categories"]:
@@ -240,7 +246,8 @@ def loss_sentences(quality: Data) -> Iterator[str]:
 def _repair_sentences(quality: Data) -> Iterator[str]:
     if quality["mended"] or quality["events_repaired"]:
         kinds = ", ".join(
-            f"{kind.replace('_', ' ')} x {count}" for kind, count in quality["mended"].items()
+            f"{printable(kind).replace('_', ' ')} x {count}"
+            for kind, count in quality["mended"].items()
         )
         yield f"invalid JSON was repaired: {kinds or 'structure'}; nothing of it was lost"
     if quality["foreign_texts"]:
@@ -253,6 +260,7 @@ def _time_sentences(quality: Data) -> Iterator[str]:
         (quality["times_negative"], "with a negative duration"),
         (quality["times_impossible"], "with an impossible duration"),
         (quality["times_zero"], "dated 0"),
+        (quality["times_outside"], "dated outside of the recording"),
     ]
     words = [f"{counted(count, 'event')} {what}" for count, what in odd if count]
     if words:

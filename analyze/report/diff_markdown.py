@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from analyze.report import diff_words as words
-from analyze.report.compare_markdown import markdown_table
-from analyze.report.markdown_words import code, plain
+from analyze.report.markdown_words import code, markdown_table, plain
 
 Data = Mapping[str, Any]
 

@@ -6,6 +6,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import ELOOP
 from pathlib import Path
 from typing import IO
 
@@ -70,7 +71,7 @@ def writing_whole(path: Path) -> Iterator[IO[bytes]]:
             with path.open("wb") as file:
                 yield file
             return
-        with _replacing(path.resolve()) as file:
+        with _replacing(_where_links_lead(path)) as file:
             yield file
     except OSError as error:
         raise AnalyzeError(f"{path}: cannot be written: {error.strerror or error}") from None
@@ -82,6 +83,18 @@ def open_descriptor(path: Path) -> int | None:
     if found is None:
         return None
     return _STANDARD[found["name"]] if found["name"] else int(found["number"])
+
+
+def _where_links_lead(path: Path) -> Path:
+    """Return the file that symbolic links lead to; it need not exist.
+
+    Raises:
+        OSError: they lead to each other.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OSError(ELOOP, os.strerror(ELOOP))
+    return target
 
 
 @contextmanager

@@ -31,7 +31,7 @@ CAUSES = {
     "profiler": "profiler overhead",
     "launch": "the launching call",
     "stream": "after another stream",
-    "device": "between queued work",
+    "device": "queued in time",
     None: "launch not recorded",
 }
 
@@ -78,7 +78,8 @@ def _print_timeline(console: Console, timeline: Mapping[str, Any] | None) -> Non
         bar = "".join(_block(busy) for busy in device["busy_share"])
         console.print(Text(f"{_device(device['device']):{width}}  {bar}"), no_wrap=True)
     first, last = duration(timeline["start_us"]), duration(timeline["end_us"])
-    console.print(Text(f"{'':{width}}  {first}{last:>{cells - len(first)}}"), no_wrap=True)
+    ends = f"{first} {last.rjust(cells - len(first) - 1)}"
+    console.print(Text(f"{'':{width}}  {ends}"), no_wrap=True)
 
 
 def _block(busy: float) -> str:

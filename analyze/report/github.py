@@ -10,7 +10,6 @@ words of ours, and escaped as the toolkit of GitHub Actions does (``escapeData``
 ``escapeProperty`` of ``actions/toolkit``, ``packages/core/src/command.ts``).
 """
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +19,9 @@ from analyze.report.baseline_words import beside_baseline
 from analyze.report.coverage_text import loss_sentences, reservations, trimmed_sentences
 from analyze.report.finding_words import closing_line, of_little_weight, savings
 from analyze.report.formats import Rendering
-from analyze.report.source_line import SourceLine, file_in, source_line
+from analyze.report.source_line import SourceLine, file_in, source_line, source_root
 from analyze.report.verdict import order_of
 from analyze.words import counted, printable, visible
-
-_WORKSPACE = "GITHUB_WORKSPACE"
-"""Variable that names the checkout in a run of GitHub Actions."""
 
 MOST_OF_A_LEVEL = 10
 """Annotations of one level that GitHub keeps of a step."""
@@ -59,13 +55,13 @@ _OLD_COMMAND = "##["
 
 def write_github(reports: Sequence[TraceReport], _rendering: Rendering) -> str:
     """Return annotations, the severest first, then the tally of each trace as plain lines."""
-    workspace = os.environ.get(_WORKSPACE)
+    root = source_root()
     ranked = sorted(_annotated(reports), key=lambda found: found.place)
     failed = _about_traces("error", [entry.message for entry in unread(reports)])
     partial = _about_traces("warning", [*_partial(reports)])
     shown, left_out = _divided(ranked, {"error": len(failed), "warning": len(partial)})
     lines = [*failed, *partial]
-    lines += [_annotation(found, workspace) for found in shown]
+    lines += [_annotation(found, root) for found in shown]
     if left_out:
         lines.append(_more(left_out))
     for report in reports:
@@ -127,18 +123,18 @@ def _divided(
     return shown, left_out
 
 
-def _annotation(found: _Found, workspace: str | None) -> str:
+def _annotation(found: _Found, root: Path) -> str:
     finding = found.finding
     properties = {"title": f"{finding.code} {finding.name}"}
-    line = _line(finding, workspace)
+    line = _line(finding, root)
     if line is not None:
         properties = {"file": line.file, "line": str(line.line), **properties}
     return _command(_COMMANDS[finding.severity], properties, "\n".join(_message(found)))
 
 
-def _line(finding: Finding, workspace: str | None) -> SourceLine | None:
-    line = source_line(finding.source, workspace)
-    file = file_in(Path(workspace or Path.cwd()), line.file) if line else None
+def _line(finding: Finding, root: Path) -> SourceLine | None:
+    line = source_line(finding.source, root)
+    file = file_in(root, line.file) if line else None
     return SourceLine(file, line.line) if line and file else None
 
 

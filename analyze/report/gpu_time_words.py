@@ -62,6 +62,17 @@ def unexplained_idle(report: TraceReport) -> str | None:
     )
 
 
+def mostly_communication(report: TraceReport) -> str | None:
+    """Say that most of what keeps the GPU busy is communication; None where it is not."""
+    known = (report.coverage["gpu_time"] or {}).get("communication")
+    if known is None or (known["share"] or 0.0) < _MOST:
+        return None
+    return (
+        f"Communication is {share(known['share'])} of what keeps the GPU busy; it also waits for"
+        " the other ranks"
+    )
+
+
 def _explains(finding: Finding, cause: str | None) -> bool:
     least = _RULES.get(cause, {}).get(finding.code)
     return least is not None and LEVELS.index(finding.severity) >= LEVELS.index(least)

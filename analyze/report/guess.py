@@ -12,7 +12,7 @@ from analyze.guess.amounts import Amount
 from analyze.guess.observing import observe_by
 from analyze.guess.order import with_differences
 from analyze.guess.rules import Guessed
-from analyze.guess.words import members
+from analyze.guess.words import ATTENTION, members
 from analyze.report.summary import microseconds
 from analyze.tables.build import Trace
 from analyze.tables.coverage import coverage, quality
@@ -95,7 +95,10 @@ def _not_guessed(trace: Trace, guesses: Sequence[Guessed]) -> Row:
     """Return the GPU work of the families that no guess is about, by time; durations summed."""
     family = pl.when(pl.col("kind") == "kernel").then(pl.col("family").fill_null("kernel"))
     rows = trace.facts.gpu_ops.with_columns(what=pl.coalesce(family, "kind"))
-    silent = rows.filter(~pl.col("what").is_in(sorted(set(_spoken_of(guesses)))))
+    is_spoken_of = pl.col("what").is_in(sorted(set(_spoken_of(guesses))))
+    if any(map(_is_about_attention, guesses)):
+        is_spoken_of |= pl.col("by_hand").is_not_null()
+    silent = rows.filter(~is_spoken_of)
     by_family = (
         silent.group_by("what")
         .agg(
@@ -120,6 +123,11 @@ def _not_guessed(trace: Trace, guesses: Sequence[Guessed]) -> Row:
             for what, count, time, name in by_family.iter_rows()
         ],
     }
+
+
+def _is_about_attention(guessed: Guessed) -> bool:
+    guess = guessed.guess
+    return guessed.quantity.kind == "families" and isinstance(guess, tuple) and ATTENTION in guess
 
 
 def _spoken_of(guesses: Sequence[Guessed]) -> Iterator[str]:

@@ -9,9 +9,15 @@ from html import escape
 
 from analyze.engine.result import Finding, Level, TraceReport
 from analyze.report.coverage_text import Data, coverage_in_short, coverage_lines
-from analyze.report.finding_words import of_little_weight
+from analyze.report.finding_words import (
+    MARKS,
+    closing_line,
+    of_little_weight,
+    sentences,
+    state_word,
+    unanswered,
+)
 from analyze.report.next_command import next_command
-from analyze.report.text import closing_line, sentences, unanswered
 from analyze.report.verdict import order_of, verdict
 from analyze.words import counted, printable, visible
 
@@ -21,7 +27,6 @@ MAX_FINDINGS = 50
 _SHOWN = ("expected", "observed", "of", "benign", "do", "saves")
 """Labels of what stands open; how sure it is and what it rests on is one click away."""
 
-_MARKS: dict[Level, str] = {"error": "\u2717", "warning": "!", "info": "i"}
 _ACCENTS: dict[Level, str] = {"error": "#d1442f", "warning": "#b47a00", "info": "#3b8ea5"}
 """Seen on white and on black (contrast of 3 and more); the word beside it says the same."""
 
@@ -29,6 +34,9 @@ _CELL = "text-align:left;vertical-align:top;padding:0 0.75em 0 0"
 _LABEL = f"{_CELL};white-space:nowrap"
 _SENTENCE = f"{_CELL};white-space:normal;overflow-wrap:anywhere"
 """A notebook breaks words in cells, or keeps lines whole, as its own style has it."""
+
+_WHOLE = "overflow-wrap:anywhere"
+"""A path or a command can be longer than the notebook is wide."""
 
 _FINDING = "margin:0.6em 0;padding-left:0.6em;border-left:3px solid"
 
@@ -74,14 +82,14 @@ def trace_html(name: str, coverage: Data, quality: Data, tables: Iterable[str]) 
 
 def _titled(name: str, tally: str, parts: Iterable[str]) -> str:
     title = f"<strong>{_text(printable(name))}</strong>" + (f"<br>{_text(tally)}" if tally else "")
-    return f"<div><p>{title}</p>{''.join(parts)}</div>"
+    return f'<div style="{_WHOLE}"><p>{title}</p>{"".join(parts)}</div>'
 
 
 def _finding(finding: Finding) -> str:
     accent = _ACCENTS[finding.severity]
-    state = finding.severity if finding.state == "mismatch" else finding.state
     heading = (
-        f'<span style="color:{accent}">{_MARKS[finding.severity]}</span> {_text(state)}'
+        f'<span style="color:{accent}">{MARKS[finding.severity]}</span>'
+        f" {_text(state_word(finding))}"
         f" <strong>{_text(finding.code)} {_text(finding.name)}</strong> {_text(finding.title)}"
     )
     said = list(sentences(finding, verbose=False))

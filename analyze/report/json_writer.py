@@ -9,9 +9,9 @@ import orjson
 
 from analyze.engine.result import TraceReport
 from analyze.report.formats import Rendering
+from analyze.tables.noted import fits_int64
 from analyze.words import UNPRINTABLE, visible
 
-_INT64 = 1 << 63
 _SURROGATES = re.compile(r"[\ud800-\udfff]+")
 _ACTIVE = re.compile(rf"(?!\n){UNPRINTABLE.pattern}|(?<=#)#(?=\[)")
 _OLD_COMMAND = "##["
@@ -89,7 +89,7 @@ def _encodable(data: Any) -> Any:
             return [_encodable(item) for item in data]
         case str():
             return visible_surrogates(data)
-        case int() if not -_INT64 <= data < _INT64:
+        case int() if not fits_int64(data):
             return float(data)
         case _:
             return _encodable(vars(data)) if is_dataclass(data) else data

@@ -14,7 +14,16 @@ from analyze.report.console import buffer_console, rendered
 from analyze.report.summary import DEFAULT_SHARED_MEMORY_LIMIT
 from analyze.report.summary_text import print_opening, print_pairs
 from analyze.tables.units import unit_name
-from analyze.words import UNKNOWN, counted, duration, percentage, printable, share, size
+from analyze.words import (
+    UNKNOWN,
+    counted,
+    duration,
+    percentage,
+    printable,
+    share,
+    size,
+    unitless,
+)
 
 DEFAULT_LIMIT = 10
 
@@ -73,14 +82,14 @@ def _print_names(console: Console, report: Data, shown: list[Data], *, full_name
         "share is of GPU busy time; launch, occupancy and waves: of the commonest configuration"
     )
     console.print(Text(meaning, "dim"))
-    console.print(Text(_aligned(_COLUMNS), style="dim"))
+    console.print(Text(in_columns(_COLUMNS), style="dim"))
     alike = Counter(row["short_name"] for row in report["names"])
     unit = unit_name(report["coverage"]["forward_is"])
     for row in shown:
         name = row["name"] if full_names else row["short_name"]
         namesakes = 1 if full_names else alike[row["short_name"]]
         console.print(Text(printable(name or UNKNOWN), style="bold"), overflow="fold")
-        console.print(Text(_aligned(_times(row))))
+        console.print(Text(in_columns(_times(row))))
         print_details(console, _details(row, namesakes, unit))
     if names > len(shown):
         rest = report["names"][len(shown) :]
@@ -89,6 +98,11 @@ def _print_names(console: Console, report: Data, shown: list[Data], *, full_name
         console.print(
             Text(f"and {counted(names - len(shown), 'more name')}, {time}; --limit shows more")
         )
+
+
+def in_columns(cells: Sequence[str]) -> str:
+    """Return the cells of a line of numbers, each below its heading."""
+    return f"{cells[0]:>8}" + "".join(f"{cell:>10}" for cell in cells[1:])
 
 
 def print_details(console: Console, details: Iterable[tuple[str, str]]) -> None:
@@ -117,10 +131,6 @@ def _title(report: Data, shown: int) -> str:
     of_all = f"{shown:,} of " if shown < report["selected_names"] else ""
     names = counted(report["selected_names"], "kernel name")
     return f"{of_all}{names}, {_ORDERS[report['sort']]}"
-
-
-def _aligned(cells: tuple[str, ...]) -> str:
-    return f"{cells[0]:>8}" + "".join(f"{cell:>10}" for cell in cells[1:])
 
 
 def _times(row: Data) -> tuple[str, ...]:
@@ -200,8 +210,7 @@ def _occupancy(launch: Data) -> str:
 
 
 def _waves(launch: Data) -> str:
-    waves = f"{launch['waves']:.3g}" if launch["waves"] < 1000 else f"{launch['waves']:,.0f}"
-    return f"{waves}, {share(launch['tail'])} of the last empty"
+    return f"{unitless(launch['waves'])}, {share(launch['tail'])} of the last empty"
 
 
 def _reported(launch: Data) -> str:

@@ -7,9 +7,9 @@ Texts of a trace or a rule stand in code spans or are escaped, see
 from collections.abc import Iterable, Iterator, Sequence
 
 from analyze.engine.result import Finding, TraceReport, uncaptured, unread
-from analyze.report.baseline_words import baseline_lines
+from analyze.report.baseline_words import REMOVE, baseline_lines
 from analyze.report.captures_text import side_by_side, traces_title
-from analyze.report.compare_words import absence
+from analyze.report.compare_words import absence, unsteady_latencies
 from analyze.report.coverage_text import coverage_lines
 from analyze.report.finding_words import (
     MARKS,
@@ -22,7 +22,7 @@ from analyze.report.finding_words import (
     unanswered,
 )
 from analyze.report.formats import Rendering
-from analyze.report.markdown_words import code, in_html, plain
+from analyze.report.markdown_words import code, in_html, markdown_table, plain
 from analyze.report.verdict import Group, groups, order_of, verdict
 from analyze.words import counted
 
@@ -76,10 +76,11 @@ def _side_by_side(reports: Sequence[TraceReport]) -> Iterator[str]:
     columns, rows = side_by_side(reports)
     cells = ([code(row["name"]), *(plain(cell(row)) for cell in columns.values())] for row in rows)
     yield f"## {traces_title(rows)}"
-    yield _table(["trace", *columns], cells)
-    missing = [f"- {plain(absence(each.name, each.status, each.reason))}" for each in absent]
-    if missing:
-        yield "\n".join(missing)
+    yield markdown_table(["trace", *columns], cells).rstrip()
+    below = [f"- {note}" for note in unsteady_latencies(rows, code)]
+    below += [f"- {plain(absence(each.name, each.status, each.reason))}" for each in absent]
+    if below:
+        yield "\n".join(below)
 
 
 def _report(report: TraceReport, *, verbose: bool) -> Iterator[str]:
@@ -118,7 +119,7 @@ def _findings_table(found: Sequence[Finding]) -> str:
     ]
     if len(found) > _MOST_IN_TABLE:
         rows.append(["", "", f"and {counted(len(found) - _MOST_IN_TABLE, 'more finding')}", ""])
-    return _table(["level", "rule", "what", "saves"], rows)
+    return markdown_table(["level", "rule", "what", "saves"], rows).rstrip()
 
 
 def _title(finding: Finding) -> str:
@@ -135,16 +136,14 @@ def _details(title: str, pairs: Iterable[Pair]) -> str:
 
     The title is inside HTML, where Markdown has no effect and its escapes would show.
     """
-    lines = "\n".join(f"- {_bold(label)}{plain(sentence)}" for label, sentence in pairs)
+    lines = "\n".join(f"- {_bold(label)}{_shown(label, words)}" for label, words in pairs)
     return f"<details><summary>{in_html(title)}</summary>\n\n{lines}\n\n</details>"
+
+
+def _shown(label: str, words: str) -> str:
+    return code(words) if label == REMOVE else plain(words)
 
 
 def _bold(label: str) -> str:
     """Return a label in bold with a blank behind it; nothing bold at all would be a rule."""
     return f"**{plain(label)}** " if label.strip() else ""
-
-
-def _table(columns: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
-    headings = list(columns)
-    lines = [headings, ["---"] * len(headings), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -6,6 +6,7 @@ between, keeps them from that.
 """
 
 import re
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from analyze.words import printable, visible
@@ -27,6 +28,12 @@ _HAS_EFFECT = re.compile(
     r"|(?<=\bwww)(?=\.)|(?<=\bGH)(?=-\d)",  # an address without its scheme, an issue's other form
     re.IGNORECASE,
 )
+
+
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table; its cells are Markdown already. An empty one has its heading only."""
+    lines = (columns, ["---"] * len(columns), *rows)
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def code(text: str) -> str:

@@ -5,6 +5,7 @@ import shlex
 from analyze.engine.result import TraceReport
 from analyze.report.gpu_time_words import unexplained_idle, what_dominates
 from analyze.report.verdict import order_of
+from analyze.trace.source import STDIN_NAME
 
 _COMMANDS = {
     "attention": ("calls", "each attention call, what ran and why"),
@@ -19,8 +20,6 @@ _COMMANDS = {
 
 _WHAT_DOMINATES = ("kernels", "what the GPU's time goes to")
 
-_NEEDS_A_FILE = "<stdin>"
-
 
 def next_command(report: TraceReport) -> tuple[str, str] | None:
     """Return the command to run next, and what it shows.
@@ -28,7 +27,7 @@ def next_command(report: TraceReport) -> tuple[str, str] | None:
     None where nothing was found and no GPU work recorded, and for a trace that came through a pipe.
     """
     chosen = _command(report)
-    if chosen is None or report.trace == _NEEDS_A_FILE:
+    if chosen is None or report.trace == STDIN_NAME:
         return None
     command, shows = chosen
     return f"analyze {command} {shlex.quote(report.trace)}", shows

@@ -15,6 +15,7 @@ from analyze.engine.schema import Schema, kinds_of_operator, model_schema
 from analyze.engine.templates import FORMATS
 from analyze.engine.values import Kind
 from analyze.report.columns import type_name
+from analyze.report.markdown_words import markdown_table
 from analyze.tables.catalogue import TABLES, Need, Table
 
 _HEAD = """\
@@ -75,7 +76,7 @@ def _keys(schema: Schema) -> str:
         (_code(key), _type_of(part), _default(key, part, required), _prose(_description(part)))
         for key, part in schema["properties"].items()
     ]
-    return _grid(("key", "value", "default", "meaning"), rows)
+    return markdown_table(("key", "value", "default", "meaning"), rows)
 
 
 def _description(part: Schema) -> str:
@@ -138,8 +139,8 @@ def _matchers() -> str:
         "`where`, `when` and macros map columns to what they must be: `column: value`,"
         " `column: [values]`, `column: {operator: value}`; several are joined by and. A value may"
         " also be `params.x`, a quantity such as `MiB(1)`, or `$name`, a list of the pack.\n\n"
-        f"{_grid(('word', 'meaning'), words)}\n"
-        f"{_grid(('operator', 'columns that hold', 'meaning'), operators)}"
+        f"{markdown_table(('word', 'meaning'), words)}\n"
+        f"{markdown_table(('operator', 'columns that hold', 'meaning'), operators)}"
     )
 
 
@@ -154,8 +155,8 @@ def _expressions() -> str:
     return (
         "## Expressions\n\n"
         "One Python expression, which is compiled and never run.\n\n"
-        f"{_grid(('name', 'is'), names)}\n"
-        f"{_grid(('syntax', 'meaning'), syntax)}\n"
+        f"{markdown_table(('name', 'is'), names)}\n"
+        f"{markdown_table(('syntax', 'meaning'), syntax)}\n"
         "### Aggregates\n\n"
         "Over the matched rows of one unit, and group; in `measure` only.\n\n"
         f"{_functions(AGGREGATES)}\n"
@@ -180,7 +181,7 @@ def _functions(functions: Mapping[str, Function]) -> str:
         )
         for name, function in functions.items()
     ]
-    return _grid(("function", "arguments", "gives", "meaning", "example"), rows)
+    return markdown_table(("function", "arguments", "gives", "meaning", "example"), rows)
 
 
 def _arguments(function: Function) -> str:
@@ -201,7 +202,7 @@ def _units() -> str:
         meaning = _prose(meanings.UNITS_OF_REPETITION[word])
         rows.append((_code(word), meaning, columns, ", ".join(map(_code, judged))))
     heading = ("per", "a unit is", "its columns", "tables that can be judged per it")
-    return f"## Units of repetition\n\n{_grid(heading, rows)}"
+    return f"## Units of repetition\n\n{markdown_table(heading, rows)}"
 
 
 def _templates() -> str:
@@ -218,7 +219,7 @@ def _templates() -> str:
         " `{{` and `}}` are braces; an unknown value is written as `unknown`, and what stands"
         " between `[?` and `?]` is left out where a value in it is unknown. `{x:copy|copies}`"
         " writes the noun that fits the number.\n\n"
-        f"{_grid(('template', 'writes', 'x', 'result'), rows)}"
+        f"{markdown_table(('template', 'writes', 'x', 'result'), rows)}"
     )
 
 
@@ -226,7 +227,7 @@ def _verdicts() -> str:
     states = [(_code(state), _prose(text)) for state, text in meanings.STATES.items()]
     return (
         "## States, severities, confidences\n\n"
-        f"{_grid(('state', 'meaning'), states)}\n"
+        f"{markdown_table(('state', 'meaning'), states)}\n"
         f"Severities, mildest first: {', '.join(map(_code, LEVELS))}."
         f" Confidences, lowest first: {', '.join(map(_code, CONFIDENCES))}.\n"
     )
@@ -237,7 +238,7 @@ def _tables() -> list[str]:
     return [
         "## Tables\n\n"
         "A column is unknown in every row where the trace does not hold what it needs:\n\n"
-        f"{_grid(('need', 'what is missing, and how to get it'), needs)}",
+        f"{markdown_table(('need', 'what is missing, and how to get it'), needs)}",
         *(_table(table) for table in TABLES.values() if table.base is None),
     ]
 
@@ -259,16 +260,12 @@ def _table(table: Table) -> str:
         for column in table.columns
     ]
     heading = ("column", "type", "unit", "meaning", "needs", "values")
-    return f"### {_code(table.name)}\n\n{_prose(' '.join(notes))}\n\n{_grid(heading, rows)}"
+    grid = markdown_table(heading, rows)
+    return f"### {_code(table.name)}\n\n{_prose(' '.join(notes))}\n\n{grid}"
 
 
 def _need(need: Need) -> str:
     return need.name.lower()
-
-
-def _grid(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [heading, ["---"] * len(heading), *rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def _code(text: str) -> str:

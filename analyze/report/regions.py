@@ -18,7 +18,7 @@ from analyze.report.regions_why import why
 from analyze.report.summary import microseconds
 from analyze.tables.build import Trace
 from analyze.tables.gpu_runs import amounts_of_runs, runs_of_work
-from analyze.tables.intervals import covered_before
+from analyze.tables.intervals import busy_until, covered_before
 from analyze.tables.regions import no_work_is_zero, rows_inside, work_of_regions
 from analyze.words import counted
 
@@ -194,7 +194,7 @@ def _started_meanwhile(trace: Trace, regions: pl.DataFrame) -> pl.DataFrame:
 
 def _without_overlap(regions: pl.DataFrame) -> pl.DataFrame:
     """Cut from each annotation what an earlier one of its name covers, so that time counts once."""
-    covered_until = pl.col("end_ns").cum_max().shift(1).over("name")
+    covered_until = busy_until("name")
     begins = pl.max_horizontal("start_ns", covered_until)
     return regions.sort("start_ns").select(
         "name", start_ns=begins, end_ns=pl.max_horizontal("end_ns", begins)

@@ -15,15 +15,11 @@ from analyze.report.coverage_text import quality_sentences, trimmed_sentences
 from analyze.report.finding_words import of_little_weight
 from analyze.report.formats import Rendering
 from analyze.report.json_writer import to_json
-from analyze.report.sarif_locations import (
-    SOURCE_ROOT,
-    artifact_location,
-    root_description,
-    source_root,
-)
+from analyze.report.sarif_locations import SOURCE_ROOT, artifact_location, root_description
 from analyze.report.sarif_results import baseline_state, make_result
 from analyze.report.sarif_rules import rules_of
 from analyze.report.sarif_text import bounded, message
+from analyze.report.source_line import source_root
 from analyze.report.verdict import order_of
 from analyze.words import counted, printable
 

@@ -19,16 +19,8 @@ Data = dict[str, Any]
 SOURCE_ROOT = "%SRCROOT%"
 """The name of the root of the sources that viewers know."""
 
-_WORKSPACE = "GITHUB_WORKSPACE"
-"""Where GitHub Actions keeps the folder that a repository is checked out to."""
-
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _LONGEST_FILE = 1000
-
-
-def source_root() -> Path:
-    """Return the folder of the sources: the workspace of GitHub Actions, else the current one."""
-    return Path(os.environ.get(_WORKSPACE) or Path.cwd())
 
 
 def root_description() -> Data:

@@ -7,6 +7,7 @@ from analyze.engine.result import BaselineState, Finding, Level
 from analyze.report.finding_words import short_sentences
 from analyze.report.sarif_locations import source_location, trace_location
 from analyze.report.sarif_text import bounded, first_said, labelled
+from analyze.tables.host import CHAIN_SEPARATOR
 from analyze.words import printable
 
 Data = dict[str, Any]
@@ -28,7 +29,6 @@ _BASELINE_STATES: dict[BaselineState, str] = {
 }
 
 _CHAIN = "op_chain"
-_CHAIN_SEPARATOR = " > "
 _MOST_CHAINS = 10
 _MOST_SENTENCES = 20
 
@@ -111,7 +111,7 @@ def _logical_locations(finding: Finding) -> list[Data]:
 def _logical_location(chain: str) -> Data:
     shown = printable(chain)
     return {
-        "name": shown.rpartition(_CHAIN_SEPARATOR)[2],
+        "name": shown.rpartition(CHAIN_SEPARATOR)[2],
         "fullyQualifiedName": shown,
         "kind": "function",
     }

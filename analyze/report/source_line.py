@@ -5,6 +5,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+_WORKSPACE = "GITHUB_WORKSPACE"
+"""Variable that names the checkout in a run of GitHub Actions."""
+
 _FILE_AND_LINE = re.compile(
     r"(?P<file>.+?)(?::(?P<line>\d{1,9})|\((?P<framed>\d{1,9})\): .*)", re.S
 )
@@ -28,6 +31,11 @@ class SourceLine:
 
     file: str
     line: int
+
+
+def source_root() -> Path:
+    """Return the folder of the sources: the workspace of GitHub Actions, else the current one."""
+    return Path(os.environ.get(_WORKSPACE) or Path.cwd())
 
 
 def recorded_line(source: str | None) -> SourceLine | None:
@@ -63,25 +71,25 @@ def file_in(root: Path, file: str) -> str | None:
         return None
 
 
-def source_line(source: str | None, workspace: str | None) -> SourceLine | None:
+def source_line(source: str | None, root: Path) -> SourceLine | None:
     """Return the line a finding is about as one of the project; None where it is elsewhere.
 
     Args:
         source: :attr:`analyze.engine.result.Finding.source`; of what a trace says.
-        workspace: absolute path of the project; a file below it becomes relative to it.
+        root: of the project's sources, absolute; a file below it becomes relative to it.
     """
     recorded = recorded_line(source)
-    file = _inside(recorded.file, workspace) if recorded else None
+    file = _inside(recorded.file, root) if recorded else None
     return SourceLine(file, recorded.line) if recorded and file else None
 
 
-def _inside(file: str, workspace: str | None) -> str | None:
-    """Return a path relative to the workspace; None where it leads elsewhere."""
+def _inside(file: str, root: Path) -> str | None:
+    """Return a path relative to the root of the sources; None where it leads elsewhere."""
     if re.match(r"[A-Za-z]:", file):
         return None
     path = PurePosixPath(os.path.normpath(file))
     if path.is_absolute():
-        if not workspace or not path.is_relative_to(workspace):
+        if not path.is_relative_to(root):
             return None
-        path = path.relative_to(workspace)
+        path = path.relative_to(root)
     return None if path.parts[:1] in ((), ("..",)) else str(path)

@@ -30,6 +30,7 @@ from analyze.engine.result import (
 from analyze.errors import TraceError
 from analyze.report.result_schema import completed, stored_schema
 from analyze.trace.kinds import other_kind
+from analyze.trace.source import STDIN_NAME
 from analyze.words import printable
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def read_results(path: str) -> list[TraceReport]:
     Raises:
         TraceError: it cannot be read, or is no result that this version knows.
     """
-    name = "<stdin>" if path == STANDARD_INPUT else path
+    name = STDIN_NAME if path == STANDARD_INPUT else path
     validator = _validator()
     stored = _stored(_content(path, name), name)
     reports = [_report(data, where, validator) for where, data in stored]

@@ -5,6 +5,7 @@ decimals): names are compared literally, devices and streams are labels, times a
 rounded to nanoseconds.
 """
 
+from collections.abc import Collection
 from typing import Any, SupportsFloat
 
 import polars as pl
@@ -13,7 +14,7 @@ from analyze.report.opening import opening
 from analyze.tables.api import GRAPH_LAUNCH_PATTERN, KERNEL_LAUNCH_PATTERN
 from analyze.tables.build import Trace
 from analyze.tables.coverage import UNIT_COLUMNS, forward_median
-from analyze.tables.intervals import covered_ns
+from analyze.tables.intervals import covered_ns, summed_ns
 
 SCHEMA_VERSION = 1
 TOP_KERNELS = 5
@@ -53,8 +54,13 @@ def microseconds(nanoseconds: SupportsFloat | None) -> float | None:
 
 def summed_us(nanoseconds: pl.Series) -> float | None:
     """Sum times that may be unknown, in microseconds; None where there are some, all unknown."""
-    is_known = nanoseconds.is_empty() or nanoseconds.count() > 0
-    return microseconds(nanoseconds.sum()) if is_known else None
+    return microseconds(summed_ns(nanoseconds))
+
+
+def sum_of_known(values: Collection[float | None]) -> float | None:
+    """Sum what is known of plain numbers; None where there are some, all unknown."""
+    known = [value for value in values if value is not None]
+    return round(sum(known), 3) if known or not values else None
 
 
 def known_sum(column: str) -> pl.Expr:
@@ -76,7 +82,7 @@ def _gpu_time(trace: Trace) -> dict[str, Any]:
     covered = covered_ns(gpu_ops.with_columns(_label("device_label")), ["device_label"])
     covered = covered.sort("device_label")
     streams = (
-        kernels.group_by(label=pl.format("{}/{}", _label("device_label"), _label("stream_label")))
+        kernels.group_by(label=pl.format("{}/{}", _label("device_label"), _label("stream_written")))
         .len()
         .sort("label")
     )

@@ -10,6 +10,7 @@ from rich.text import Text
 from analyze.kernels.namesakes import told_apart
 from analyze.report.console import buffer_console, plain_table, rendered
 from analyze.report.coverage_text import coverage_lines
+from analyze.report.summary import sum_of_known
 from analyze.words import amount, counted, duration, percentage, printable, share, size
 
 _TOP_FAMILIES = 6
@@ -90,14 +91,21 @@ def _print_kernels(console: Console, summary: Mapping[str, Any]) -> None:
             _share(kernel["time_us"], total),
         )
     console.print(table)
-    _print_split(console, "\nKernel families", summary["families"][:_TOP_FAMILIES], total, "family")
+    _print_families(console, summary["families"])
     _print_split(
         console,
         "\nPrecision of matrix products, convolutions and attention",
         [{**row, "path": _path(row)} for row in summary["precision"]],
         total,
-        "path",
+        ("path", "count", "time", "share of kernel time"),
     )
+
+
+def _print_families(console: Console, families: list[dict[str, Any]]) -> None:
+    """Print the first families; shares are of the times of all, copies and sets among them."""
+    total = sum_of_known([row["time_us"] for row in families])
+    columns = ("family", "count", "time", "share")
+    _print_split(console, "\nGPU time by family", families[:_TOP_FAMILIES], total, columns)
 
 
 def _share(part: float | None, whole: float | None) -> str:
@@ -110,14 +118,19 @@ def _path(row: Mapping[str, Any]) -> str:
 
 
 def _print_split(
-    console: Console, title: str, rows: list[dict[str, Any]], total: float | None, key: str
+    console: Console,
+    title: str,
+    rows: list[dict[str, Any]],
+    total: float | None,
+    columns: tuple[str, ...],
 ) -> None:
+    """Print rows with their shares of a total; the first column is also the key of their names."""
     if not rows:
         return
-    table = plain_table(title, key, "count", "time", "share of kernel time")
+    table = plain_table(title, *columns)
     for row in rows:
         part = _share(row["time_us"], total)
-        table.add_row(Text(row[key]), f"{row['count']:,}", duration(row["time_us"]), part)
+        table.add_row(Text(row[columns[0]]), f"{row['count']:,}", duration(row["time_us"]), part)
     console.print(table)
 
 

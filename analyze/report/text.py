@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from analyze.engine.result import Checked, Finding, Level, TraceReport
-from analyze.report.baseline_words import baseline_lines, shown_findings
+from analyze.report.baseline_words import REMOVE, baseline_lines, shown_findings
 from analyze.report.captures_text import render_captures, render_traces
 from analyze.report.console import buffer_console, rendered
 from analyze.report.coverage_text import coverage_in_short, coverage_lines, reservations
@@ -35,15 +35,6 @@ from analyze.report.next_command import next_command
 from analyze.report.summary_text import print_pairs
 from analyze.report.verdict import Group, Order, groups, order_of, verdict
 from analyze.words import counted, printable, visible
-
-__all__ = [
-    "closing_line",
-    "print_finding",
-    "render_report",
-    "sentences",
-    "unanswered",
-    "write_text",
-]
 
 SCREEN_LINES = 40
 """Lines that a report of one trace should not exceed, findings in full included."""
@@ -123,7 +114,8 @@ def _print_everything(console: Console, report: TraceReport) -> None:
     unsaid = [*baseline_lines(report), *unanswered(report)]
     if unsaid:
         console.print()
-        print_pairs(console, unsaid)
+        print_pairs(console, (pair for pair in unsaid if pair[0] != REMOVE))
+        _print_commands(console, unsaid)
     if report.passed:
         passed = ", ".join(map(_passed, report.passed))
         console.print(Text(f"\nRules that hold: {passed}"))
@@ -132,7 +124,7 @@ def _print_everything(console: Console, report: TraceReport) -> None:
 
 def _passed(rule: Checked) -> str:
     undecided = f" ({rule.undecided_rows:,} rows undecided)" if rule.undecided_rows else ""
-    return f"{rule.code} {rule.name}{undecided}"
+    return f"{printable(f'{rule.code} {rule.name}')}{undecided}"
 
 
 def print_finding(console: Console, finding: Finding, *, verbose: bool) -> None:
@@ -222,9 +214,7 @@ def _print_end(console: Console, report: TraceReport) -> None:
     grid.add_row(Text(f"  {'next':<{_LABEL}}"), Text(words))
     console.print(grid)
     if step:
-        # A command that is longer than a line stays in one piece, to be copied.
-        line = Text(f"  {'':<{_LABEL}}  {visible(step[0])}")
-        console.print(line, no_wrap=True, overflow="ignore", crop=False)
+        _print_command(console, "", step[0], _LABEL)
     _print_closing_line(console, report)
 
 
@@ -253,13 +243,30 @@ def _render_tally(reports: Sequence[TraceReport], *, color: bool) -> str:
 
 def _print_short_pairs(console: Console, pairs: Iterable[Pair]) -> None:
     """Print labelled sentences as :func:`print_pairs` does, those of ``_ONE_LINE`` cut."""
-    grid = _grid(2)
+    grid, pairs = _grid(2), list(pairs)
     grid.columns[0].style = "dim"
     for label, sentence in pairs:
+        if label == REMOVE:
+            continue
         style = "bold" if label == "verdict" else ""
         words = _cut_to_line(sentence) if label in _ONE_LINE else Text().append(sentence, style)
         grid.add_row(Text(f"  {label}"), words)
     console.print(grid)
+    _print_commands(console, pairs)
+
+
+def _print_commands(console: Console, pairs: Sequence[Pair]) -> None:
+    """Print those of labelled sentences that are commands, below the others."""
+    width = max((len(label) for label, _ in pairs), default=0)
+    for label, command in pairs:
+        if label == REMOVE:
+            _print_command(console, label, command, width)
+
+
+def _print_command(console: Console, label: str, command: str, width: int) -> None:
+    """Print a command; one that is longer than a line stays in one piece, to be copied."""
+    line = Text(f"  {label:<{width}}", style="dim").append(f"  {visible(command)}", style="not dim")
+    console.print(line, no_wrap=True, overflow="ignore", crop=False)
 
 
 def _grid(columns: int) -> Table:

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from gzip import GzipFile
 from pathlib import Path
 from typing import IO, cast
-
-from isal import igzip
 
 from analyze.report.files import writing_whole
 from analyze.trace.raw import tail_of
@@ -14,8 +13,9 @@ from analyze.trace.zstd import ZstdFile
 _BLOCK_BYTES = 1 << 18
 """How much is compressed at a time."""
 
-_GZIP_LEVEL = 2
-"""Of 0 to 3. On a trace level 3 took longer and gave no smaller file."""
+_GZIP_LEVEL = 6
+"""Of zlib's, as torch's own files are about. igzip is ten times as fast, and its smallest file of a
+trace of 56 MB was 38 % larger: 4.2 MB instead of 3.0."""
 
 
 class TraceDocument:
@@ -77,7 +77,7 @@ def write_trace(path: Path, head: bytes) -> Iterator[TraceDocument]:
 @contextmanager
 def _compressing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
     if name.endswith(".gz"):
-        with igzip.IGzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as stream:
+        with GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as stream:
             yield cast("IO[bytes]", stream)
     elif name.endswith(".zst"):
         with ZstdFile(file, "w") as stream:

@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from analyze.engine.result import Finding, TraceReport
 from analyze.report.baseline_words import known_findings, shown_findings
 from analyze.report.finding_words import called, savings, state_word
-from analyze.report.gpu_time_words import idle_share, unexplained_idle, what_dominates
+from analyze.report.gpu_time_words import (
+    idle_share,
+    mostly_communication,
+    unexplained_idle,
+    what_dominates,
+)
 from analyze.words import counted
 
 _WAITING = "idle"
@@ -114,8 +119,8 @@ def _found(report: TraceReport) -> str:
     if report.why_nothing is not None:
         return report.why_nothing
     of_the_gpu = unexplained_idle(report) or what_dominates(report)
-    nothing = _nothing_found(report)
-    return f"{nothing}. {of_the_gpu}." if of_the_gpu else nothing
+    said = [_nothing_found(report), *filter(None, (of_the_gpu, mostly_communication(report)))]
+    return f"{'. '.join(said)}." if len(said) > 1 else said[0]
 
 
 def _nothing_found(report: TraceReport) -> str:
@@ -132,8 +137,7 @@ def _sentences(report: TraceReport, found: Sequence[Finding]) -> Iterator[str]:
     of_the_gpu = unexplained_idle(report)
     if of_the_gpu is None and all(finding.severity == "info" for finding in found):
         of_the_gpu = what_dominates(report)  # nothing found is worth much: say what is
-    if of_the_gpu is not None:
-        yield of_the_gpu
+    yield from filter(None, (of_the_gpu, mostly_communication(report)))
     order = order_of(report)
     first = (*order.problems, *order.minor, *found)[0]
     if first.is_about_recording:

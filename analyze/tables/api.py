@@ -4,11 +4,17 @@ import polars as pl
 
 from analyze.tables.host import Host
 
-LAUNCH_PATTERN = r"Launch(Cooperative)?Kernel|GraphLaunch"
-"""Names of the calls that launch kernels or graphs, over CUDA's and HIP's APIs."""
+KERNEL_LAUNCH_PATTERN = (
+    r"^[a-z]+(Ext|Hcc|Drv)?(Module)?Launch(Cooperative|Multi)?(Kernel|ByPtr)"
+    r"|^[a-z]+Enqueue(Cooperative)?KernelLaunch"
+)
+"""How the names of calls begin that launch kernels: CUDA's and HIP's, then SYCL's.
 
-KERNEL_LAUNCH_PATTERN = r"LaunchKernel|LaunchCooperativeKernel"
-GRAPH_LAUNCH_PATTERN = r"GraphLaunch"
+Level Zero's ``zeCommandListAppendLaunchKernel`` is none: SYCL's call makes it.
+"""
+GRAPH_LAUNCH_PATTERN = r"^[a-z]+GraphLaunch"
+LAUNCH_PATTERN = f"{KERNEL_LAUNCH_PATTERN}|{GRAPH_LAUNCH_PATTERN}"
+"""The same in ``capture/verification.py``, which imports nothing of ``analyze``."""
 
 SYNC_NAMES = (
     "cudaStreamSynchronize",

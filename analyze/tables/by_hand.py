@@ -20,17 +20,19 @@ _SOFTMAX = "aten::_softmax"
 _FUSED_OR_ITS_MATH = "scaled_dot_product"
 
 
-def attention_by_hand(ops: pl.DataFrame) -> pl.Series:
-    """Return the number of the hand-written attention each op is part of; null for none.
+def find_spans(ops: pl.DataFrame) -> pl.DataFrame:
+    """Return the attentions written out as ops.
 
-    It spans the ops of one thread from the batched product whose result a softmax takes to the end
+    One spans the ops of a thread from the batched product whose result a softmax takes to the end
     of the batched product after it. A router's or a classifier's softmax lies between products that
     are not batched; the math backend of scaled_dot_product_attention is not written by hand.
 
     Args:
         ops: columns ``name``, ``op_chain``, ``lane``, ``start_ns``, ``dur_ns``.
+
+    Returns:
+        Columns ``number``, ``lane``, ``start_ns``, ``end_ns``, sorted by start.
     """
-    nothing = pl.repeat(None, ops.height, dtype=pl.Int64, eager=True)
     own = ~pl.col("op_chain").str.contains(_FUSED_OR_ITS_MATH, literal=True)
     parts = (
         ops.select(
@@ -41,10 +43,8 @@ def attention_by_hand(ops: pl.DataFrame) -> pl.Series:
         .filter(pl.col("own") | (pl.col("name") != _SOFTMAX))
         .sort("lane", "start_ns", maintain_order=True)
     )
-    if not (parts["name"] == _SOFTMAX).any():
-        return nothing
     batched = pl.col("name").is_in(BATCHED_PRODUCTS) & pl.col("own")
-    spans = (
+    return (
         parts.with_columns(
             start_ns=pl.col("start_ns").shift(1).over("lane"),
             end_ns=pl.col("end_ns").shift(-1).over("lane"),
@@ -56,8 +56,22 @@ def attention_by_hand(ops: pl.DataFrame) -> pl.Series:
         .sort("start_ns")
         .with_row_index("number")
     )
+
+
+def number_at(points: pl.DataFrame, spans: pl.DataFrame) -> pl.Series:
+    """Return the number of the attention written out as ops at each point; null for none.
+
+    Args:
+        points: columns ``lane``, ``start_ns``; null where not known.
+        spans: the result of :func:`find_spans`.
+
+    Returns:
+        Int64 ``by_hand`` in the order of ``points``.
+    """
+    if spans.is_empty():
+        return pl.repeat(None, points.height, dtype=pl.Int64, eager=True).alias("by_hand")
     found = (
-        ops.select("lane", "start_ns")
+        points.select("lane", "start_ns")
         .with_row_index("row")
         .sort("start_ns")
         .join_asof(spans, on="start_ns", by="lane", strategy="backward", check_sortedness=False)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 import polars as pl
 
+from analyze.tables.nesting import outermost
 from analyze.tables.unit_rows import UNIT_OF_ROW, UnitWork
 from analyze.tables.units import Units
 
@@ -75,8 +76,6 @@ which is then taken as unknown.
 _HEADS_FIRST = re.compile(r"aten::_?scaled_dot_product_|aten::_cudnn_attention_forward")
 """Ops with inputs [..., heads, length, features]; others have [batch, length, heads, features]."""
 
-_EARLIER = pl.col("end_ns").cum_max().shift(1).over("lane")
-
 
 def find_calls(ops: pl.DataFrame) -> Units:
     """Return the attention calls; what describes a call stands beside its interval.
@@ -86,16 +85,14 @@ def find_calls(ops: pl.DataFrame) -> Units:
     """
     names = ops["name"].drop_nulls().unique()
     calling = [name for name in names if is_attention_call(name)]
-    calls = (
-        ops.filter(pl.col("name").is_in(calling))
-        .with_columns(end_ns=pl.col("start_ns") + pl.col("dur_ns"))
-        .filter((pl.col("start_ns") >= _EARLIER).fill_null(value=True))
-        .select(
-            pl.int_range(pl.len(), dtype=pl.Int64).alias("index"),
-            *("name", "pid", "lane", "start_ns", "end_ns"),
-            *("op_chain", "source", "region", "forward", "step", "dtype"),
-            input_shapes="shapes",
-        )
+    found = ops.filter(pl.col("name").is_in(calling)).with_columns(
+        end_ns=pl.col("start_ns") + pl.col("dur_ns")
+    )
+    calls = outermost(found).select(
+        pl.int_range(pl.len(), dtype=pl.Int64).alias("index"),
+        *("name", "pid", "lane", "start_ns", "end_ns"),
+        *("op_chain", "source", "region", "forward", "step", "dtype"),
+        input_shapes="shapes",
     )
     return Units(ATTENTION_CALL, calls, any_thread=False, backward_elsewhere=False)
 

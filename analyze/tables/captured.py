@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from analyze.errors import TraceError
+from analyze.tables.noted import flag, integer, mapping, nanoseconds, text
 from analyze.trace.capture_json import FILE_NAME, CaptureEntry, read_capture_json
 
 METADATA_KEY = "kinetolint_capture"
 
 SHAPE_COLUMNS = ("batch", "heads", "kv_heads", "seq", "seq_kv", "head_dim")
-
-_INT64 = 1 << 63
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,7 @@ class Captured:
         status: how the capture went: ``captured``, ``incomplete``, ``wrong`` or ``failed``.
         reason: why it is not ``captured``.
         latency_ns: median time of one call with the profiler off.
+        latency_p10_ns, latency_p90_ns: what a tenth and nine tenths of the calls stayed below.
         peak_bytes: the most memory that was allocated during one call.
         numerics_ok: whether the results agreed with the reference.
     """
@@ -49,6 +49,8 @@ class Captured:
     status: str | None = None
     reason: str | None = None
     latency_ns: int | None = None
+    latency_p10_ns: int | None = None
+    latency_p90_ns: int | None = None
     peak_bytes: int | None = None
     numerics_ok: bool | None = None
 
@@ -69,9 +71,6 @@ class Captured:
         }
 
 
-NOTHING_NOTED = Captured(None, None, None, None, None, None, None, {})
-
-
 def read_captured(metadata: Mapping[str, Any], path: Path | None) -> tuple[Captured, str | None]:
     """Return the notes on a trace, and why its capture.json could not be used, if it could not.
 
@@ -80,30 +79,33 @@ def read_captured(metadata: Mapping[str, Any], path: Path | None) -> tuple[Captu
         path: where the trace lies; None for standard input.
     """
     entry, problem = _entry_beside(path)
-    noted = _mapping(metadata.get(METADATA_KEY)) or (entry.data if entry else {})
-    workload = _mapping(noted.get("workload"))
+    noted = mapping(metadata.get(METADATA_KEY)) or (entry.data if entry else {})
+    workload = mapping(noted.get("workload"))
     measured = entry.data if entry else {}
+    latency = mapping(measured.get("latency"))
     annotations = noted.get("annotations")
-    environment = _mapping(noted.get("environment"))
+    environment = mapping(noted.get("environment"))
     variant = noted.get("name") if noted.get("kind") == "variant" else metadata.get("variant")
     captured = Captured(
-        name=_text(noted.get("name")),
-        variant=_text(variant),
-        annotation=_text(annotations[0]) if isinstance(annotations, list) and annotations else None,
-        torch_version=_text(environment.get("torch")),
-        phase=_text(workload.get("phase")),
-        dtype=_text(workload.get("dtype")),
-        causal=_flag(workload.get("causal")),
+        name=text(noted.get("name")),
+        variant=text(variant),
+        annotation=text(annotations[0]) if isinstance(annotations, list) and annotations else None,
+        torch_version=text(environment.get("torch")),
+        phase=text(workload.get("phase")),
+        dtype=text(workload.get("dtype")),
+        causal=flag(workload.get("causal")),
         shape={
             name: number
             for name in SHAPE_COLUMNS
-            if (number := _integer(workload.get(name))) is not None
+            if (number := integer(workload.get(name))) is not None
         },
         status=entry.status if entry else None,
         reason=entry.reason if entry else None,
-        latency_ns=_nanoseconds(_mapping(measured.get("latency")).get("median_us")),
-        peak_bytes=_integer(_mapping(measured.get("memory")).get("peak_bytes")),
-        numerics_ok=_flag(_mapping(measured.get("numerics")).get("ok")),
+        latency_ns=nanoseconds(latency.get("median_us")),
+        latency_p10_ns=nanoseconds(latency.get("p10_us")),
+        latency_p90_ns=nanoseconds(latency.get("p90_us")),
+        peak_bytes=integer(mapping(measured.get("memory")).get("peak_bytes")),
+        numerics_ok=flag(mapping(measured.get("numerics")).get("ok")),
     )
     return captured, problem
 
@@ -117,27 +119,3 @@ def _entry_beside(path: Path | None) -> tuple[CaptureEntry | None, str | None]:
     except TraceError as error:
         return None, f"what was measured beside it is not known: {error}"
     return next((entry for entry in entries if path.name in entry.files), None), None
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _flag(value: object) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
-def _integer(value: object) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        return None
-    return value if abs(value) < _INT64 else None
-
-
-def _nanoseconds(microseconds: object) -> int | None:
-    if isinstance(microseconds, bool) or not isinstance(microseconds, int | float):
-        return None
-    return _integer(round(microseconds * 1000)) if abs(microseconds) < _INT64 else None

@@ -32,6 +32,17 @@ class Need(Enum):
         " xformers or flex_attention"
     )
 
+    def words(self, *, truncated: bool) -> str:
+        """Say that a trace lacks it; GPU work, which comes late, a cut file may have lost.
+
+        Args:
+            truncated: the file ends before its event list does.
+        """
+        return GPU_CUT_OFF if truncated and self is Need.GPU else self.value
+
+
+GPU_CUT_OFF = "no GPU work is in what the file holds, which is cut short"
+
 
 @dataclass(frozen=True)
 class Column:
@@ -146,7 +157,7 @@ GPU_OPS = Table(
         Column("bytes", _INT, "Bytes copied or set", "bytes"),
         Column("bandwidth_gbps", _FLOAT, "bytes / duration, decimal GB", "GB/s"),
         Column("device", _INT, "Device ordinal"),
-        Column("stream", _INT, "Stream id of the profiler; a label, not an order"),
+        Column("stream", _INT, "Stream id of the profiler, or queue; a label, not an order"),
         _START,
         _DURATION,
         Column(
@@ -160,7 +171,8 @@ GPU_OPS = Table(
             _TEXT,
             "Why there is a gap before it. host: it was launched only after the device had run dry;"
             " sync: the same, and its thread was in a blocking call then; profiler: the same, and"
-            " the profiler's overhead fills most of the gap; device: it had been launched before;"
+            " the profiler's overhead fills most of the gap; device: it had been launched before,"
+            " or for most of the gap and 100 us;"
             " outside: it is the first work of its forward, or in none; none: there is no gap",
             needs=Need.LAUNCHES,
             values=("host", "sync", "profiler", "device", "outside", "none"),
@@ -169,7 +181,7 @@ GPU_OPS = Table(
             "crosses_earlier",
             _FLAG,
             "It starts inside earlier work of its stream and ends after it; viewers nest slices,"
-            " and drop it",
+            " and drop it; null where the stream is not known",
         ),
         Column("blocks", _INT, "Blocks in the grid"),
         Column("threads_per_block", _INT, "Threads in a block"),
@@ -203,6 +215,12 @@ GPU_OPS = Table(
             _TEXT,
             "What bounds it: registers, shared_memory, warps, blocks or grid; ties joined by |",
             needs=Need.DEVICE_PROPERTIES,
+        ),
+        Column(
+            "by_hand",
+            _INT,
+            "Number of the attention written out as ops that launched it (see ops); null for none,"
+            " and where the launch is not known",
         ),
         Column("graph_id", _INT, "CUDA graph it was replayed from; 0 or null for none"),
         Column("api", _TEXT, "Runtime or driver call that launched it", needs=Need.LAUNCHES),
@@ -379,8 +397,9 @@ GAPS = Table(
             " most of it; input: the same as either, and loading of data fills most of the gap;"
             " profiler: the same, and the profiler's overhead does; launch: the launching call"
             " itself fills most of the gap, or one before it that returned late; stream: the next"
-            " work had been launched before, and follows work of another stream; device: it had"
-            " been launched before, and follows work of its own",
+            " work had been launched before, and follows work of another stream within 100 us;"
+            " device: it had been launched before, or for most of the gap and 100 us, and was not"
+            " begun at once",
             needs=Need.LAUNCHES,
             values=("host", "sync", "input", "profiler", "launch", "stream", "device"),
         ),

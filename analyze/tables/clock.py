@@ -1,5 +1,6 @@
 """One clock for a trace: plausible times, and a common start."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -9,6 +10,7 @@ from analyze.trace.reader import TraceEvents
 _TIMED = (
     "ops", "attention_inputs", "annotations", "frames", "api_calls", "gpu_ops", "memory", "other",
 )  # fmt: skip
+_HOST = ("ops", "annotations", "frames", "api_calls")
 _NAMED_THREADS = ("ops", "annotations", "api_calls", "memory")
 
 MAX_DURATION_NS = 366 * 24 * 3600 * 10**9
@@ -25,13 +27,15 @@ class TimeReport:
         missing: events without a usable start or duration; they are counted, but placed nowhere.
         negative: durations below zero, taken as unknown.
         impossible: durations longer than any trace, taken as unknown.
-        zero_start: GPU events dated 0 in a trace whose host events are not, placed nowhere.
+        zero_start: events dated 0 in a trace whose host events are not, placed nowhere.
+        outside: GPU events dated far outside of what the profiler recorded, placed nowhere.
     """
 
     missing: int = 0
     negative: int = 0
     impossible: int = 0
     zero_start: int = 0
+    outside: int = 0
 
 
 @dataclass
@@ -59,8 +63,9 @@ def set_clock(events: TraceEvents) -> Clock:
     frames, events.frames = events.frames, {}
     for name in _TIMED:
         frames[name] = _plausible(frames[name], report)
-    frames["gpu_ops"] = _without_zero_starts(frames, report)
-    origin_ns = _origin(frames)
+    _forget_zero_starts(frames, report)
+    _forget_starts_outside(frames, report)
+    origin_ns = _first_start(frames, _TIMED) or 0
     for name in _TIMED:
         frames[name] = frames[name].with_columns(start_ns=pl.col("start_ns") - origin_ns)
     for name in _NAMED_THREADS:
@@ -90,16 +95,53 @@ def _plausible(frame: pl.DataFrame, report: TimeReport) -> pl.DataFrame:
     return frame.with_columns(dur_ns=pl.when(plausible).then(duration))
 
 
-def _without_zero_starts(frames: dict[str, pl.DataFrame], report: TimeReport) -> pl.DataFrame:
-    """Take a GPU start of 0 as unknown where the host's clock is far from 0."""
-    gpu_ops = frames["gpu_ops"]
-    host_start = frames["api_calls"]["start_ns"].min()
-    if not isinstance(host_start, int) or host_start < _SECOND_NS:
-        return gpu_ops
-    report.zero_start += int((gpu_ops["start_ns"] == 0).sum())
-    return gpu_ops.with_columns(start_ns=pl.when(pl.col("start_ns") != 0).then("start_ns"))
+def _forget_zero_starts(frames: dict[str, pl.DataFrame], report: TimeReport) -> None:
+    """Take a start of 0 as unknown where the host's clock is far from 0."""
+    host_start = _first_start(frames, _HOST)
+    if host_start is None or host_start < _SECOND_NS:
+        return
+    for name in _TIMED:
+        frames[name], forgotten = _forget_starts(frames[name], pl.col("start_ns") == 0)
+        report.zero_start += forgotten
 
 
-def _origin(frames: dict[str, pl.DataFrame]) -> int:
-    starts = [frames[name]["start_ns"].min() for name in _TIMED]
-    return min((start for start in starts if isinstance(start, int)), default=0)
+def _forget_starts_outside(frames: dict[str, pl.DataFrame], report: TimeReport) -> None:
+    """Take as unknown when GPU work began that is dated far outside of the profiler's span.
+
+    ROCm has dated kernels before the program ran. Where most GPU work is dated so, the GPU is on
+    another clock, and its times are good among themselves.
+    """
+    span = _span_of_profiler(frames["other"])
+    if span is None:
+        return
+    first, last = span
+    is_outside = ~pl.col("start_ns").is_between(first - _SECOND_NS, last + _SECOND_NS)
+    if 2 * frames["gpu_ops"].filter(is_outside).height > frames["gpu_ops"]["start_ns"].count():
+        return
+    for name, of_gpu in (("gpu_ops", pl.lit(value=True)), ("other", pl.col("ph") == "X")):
+        frames[name], forgotten = _forget_starts(frames[name], of_gpu & is_outside)
+        report.outside += forgotten
+
+
+def _span_of_profiler(other: pl.DataFrame) -> tuple[int, int] | None:
+    """Return the first start and the last end of what the profiler says it recorded."""
+    spans = other.filter((pl.col("ph") == "X") & (pl.col("cat").str.to_lowercase() == "trace"))
+    spans = spans.select("start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")).drop_nulls()
+    if spans.is_empty():
+        return None
+    first, last = spans.select(pl.col("start_ns").min(), pl.col("end_ns").max()).row(0)
+    return first, last
+
+
+def _forget_starts(frame: pl.DataFrame, condition: pl.Expr) -> tuple[pl.DataFrame, int]:
+    """Set the starts of some events to null, and return how many these are."""
+    forgotten = frame.filter(condition).height
+    if not forgotten:
+        return frame, 0
+    known = condition.not_().fill_null(value=True)
+    return frame.with_columns(start_ns=pl.when(known).then("start_ns")), forgotten
+
+
+def _first_start(frames: dict[str, pl.DataFrame], names: Iterable[str]) -> int | None:
+    starts = [frames[name]["start_ns"].min() for name in names]
+    return min((start for start in starts if isinstance(start, int)), default=None)

@@ -10,6 +10,7 @@ from analyze.tables.catalogue import Need
 from analyze.tables.external_ids import external_id_mode
 from analyze.tables.gpu_time import gpu_time
 from analyze.tables.host import IS_ANNOTATION, STEP_PREFIX
+from analyze.tables.overlaps import overlaps_earlier
 from analyze.tables.trace_row import busiest_device
 from analyze.tables.units import WHOLE_TRACE
 from analyze.trace.families import PYTORCH_CATEGORIES
@@ -110,7 +111,13 @@ def capture_notes(trace: Trace) -> dict[str, Any] | None:
         "name": captured.name,
         "dtype": captured.dtype,
         **{name: row[name] for name in columns},
+        "latency_p10_us": _microseconds(captured.latency_p10_ns),
+        "latency_p90_us": _microseconds(captured.latency_p90_ns),
     }
+
+
+def _microseconds(nanoseconds: int | None) -> float | None:
+    return None if nanoseconds is None else nanoseconds / 1000
 
 
 def forward_median(trace: Trace) -> dict[str, Any]:
@@ -158,10 +165,11 @@ def quality(trace: Trace) -> dict[str, Any]:
         "times_negative": times.negative,
         "times_impossible": times.impossible,
         "times_zero": times.zero_start,
+        "times_outside": times.outside,
         "external_id_is": external_id_mode(gpu_ops),
         "ambiguous_links": int(gpu_ops["ambiguous_link"].sum()),
         "gpu_before_launch": _before_launch(gpu_ops),
-        "stream_overlaps": _stream_overlaps(gpu_ops),
+        "stream_overlaps": gpu_ops.filter(overlaps_earlier()).height,
         "unfinished_ops": int((~ops["finished"]).sum()),
         "overhead_us": row["overhead_us"],
     }
@@ -193,8 +201,3 @@ def _unknown_categories(trace: Trace) -> list[str]:
 def _before_launch(gpu_ops: pl.DataFrame) -> int:
     early = pl.col("start_ns") < pl.col("api_start_ns") - _SKEW_NS
     return gpu_ops.filter(early).height
-
-
-def _stream_overlaps(gpu_ops: pl.DataFrame) -> int:
-    busy_until = pl.col("end_ns").cum_max().shift(1).over("device_label", "stream_label")
-    return gpu_ops.filter(pl.col("start_ns") < busy_until).height

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from analyze.tables.api import build_api_calls
-from analyze.tables.by_hand import attention_by_hand
+from analyze.tables.by_hand import find_spans, number_at
 from analyze.tables.clock import Clock
 from analyze.tables.gpu import build_gpu_ops
 from analyze.tables.header import Header
@@ -71,12 +71,15 @@ def build_facts(
     calls = calls.with_columns(idle_ns=idle_begun_in(calls, gpu_ops))
     gpu_ops = gpu_ops.with_columns(
         gap_cause=gap_causes(gpu_ops, calls, frames["other"]),
-        crosses_earlier=crosses_earlier(gpu_ops),
+        crosses_earlier=crosses_earlier(),
         position=_position_in_forward(),
     )
     kept = what_is_kept(header.trimmed, clock.origin_ns, calls, truncated=truncated)
     ops = build_ops(host, gpu_ops, calls, kept)
-    ops = _add_units(ops, steps, forwards).with_columns(by_hand=attention_by_hand(ops))
+    written_out = find_spans(ops)
+    ops = _add_units(ops, steps, forwards).with_columns(by_hand=number_at(ops, written_out))
+    launches = gpu_ops.select("lane", start_ns="api_start_ns")
+    gpu_ops = gpu_ops.with_columns(by_hand=number_at(launches, written_out))
     inputs = frames.pop("attention_inputs")
     return Facts(
         host, user_frames, steps, forwards, gpu_ops, ops, calls, inputs, host_ops, step_names, kept

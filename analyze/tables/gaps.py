@@ -6,23 +6,26 @@ time and gaps add up to the time from its first to its last work, to the nanosec
 The causes are those of ``gpu_ops.gap_cause``, divided further: of ``host`` and ``sync``, ``input``
 is what loading of data fills; of ``host`` and ``device``, ``launch`` is what the launching call
 itself fills, or of ``host`` one before it that returned late; of ``host``, what other blocking
-calls fill is ``sync``; of ``device``, ``stream`` is what follows the work of another stream.
-``gap_cause`` says ``outside`` where a gap lies between forwards; here that is the column
-``between_forwards``, and the gap has a cause all the same.
+calls fill is ``sync``; of ``device``, ``stream`` is what follows the work of another stream at
+once: where nothing runs for long, no stream is waited for. ``gap_cause`` says ``outside`` where a
+gap lies between forwards; here that is the column ``between_forwards``, and the gap has a cause all
+the same.
 """
 
 import polars as pl
 
 from analyze.tables.api import DRIVER_ALLOCATIONS
 from analyze.tables.facts import Facts
-from analyze.tables.idle import MOST, covered_in, why_idle
+from analyze.tables.idle import LONG_IN_QUEUE_NS, MOST, covered_in, why_idle
+from analyze.tables.intervals import busy_until
+from analyze.tables.nesting import outermost
 from analyze.tables.sources import sources_at
 
 DATA_LOADING = r"(?i)data_?loader"
 """Names of what loads data: torch's ``enumerate(DataLoader)#...``, and annotations like it."""
 
 _TAKES_MEMORY = pl.col("api").is_in(DRIVER_ALLOCATIONS)
-_BUSY_UNTIL = pl.col("end_ns").cum_max().shift(1).over("device_label")
+_BUSY_UNTIL = busy_until("device_label")
 
 
 def find_gaps(facts: Facts, other: pl.DataFrame) -> pl.DataFrame:
@@ -61,9 +64,9 @@ def _find_gaps(gpu_ops: pl.DataFrame) -> pl.DataFrame:
 
     As the functions of ``idle`` want it, ``start_ns`` is the start of the work that ended the gap.
     """
-    placed = gpu_ops.drop_nulls(["start_ns", "dur_ns"])
+    placed = gpu_ops.drop_nulls(["start_ns", "dur_ns"]).with_row_index("row")
     is_latest = (pl.col("end_ns") > _BUSY_UNTIL).fill_null(value=True)
-    latest = pl.when(is_latest).then(pl.int_range(pl.len()))
+    latest = pl.when(is_latest).then("row")
     placed = placed.with_columns(
         dur_ns=pl.col("start_ns") - _BUSY_UNTIL,
         gap_start_ns=_BUSY_UNTIL,
@@ -96,6 +99,7 @@ def _causes(gaps: pl.DataFrame, facts: Facts, other: pl.DataFrame) -> pl.Series:
     call_start = pl.max_horizontal("api_start_ns", "gap_start_ns")
     in_call = pl.min_horizontal("api_end_ns", "start_ns") - call_start
     cause = pl.col("broad")
+    is_another_stream = pl.col("previous_stream") != pl.col("next_stream")
     return gaps.with_columns(
         broad=broad,
         loading=covered_in(gaps, loading, ["lane"]),
@@ -110,7 +114,7 @@ def _causes(gaps: pl.DataFrame, facts: Facts, other: pl.DataFrame) -> pl.Series:
         .then(pl.lit("launch"))
         .when((cause == "host") & (pl.col("waiting") > MOST * length))
         .then(pl.lit("sync"))
-        .when((cause == "device") & (pl.col("previous_stream") != pl.col("next_stream")))
+        .when((cause == "device") & is_another_stream & (length <= LONG_IN_QUEUE_NS))
         .then(pl.lit("stream"))
         .otherwise(cause)
     )["cause"]
@@ -210,7 +214,7 @@ def _pieces(gaps: pl.DataFrame, facts: Facts) -> pl.DataFrame:
         Columns ``gap``, ``length_ns``, ``op``, ``op_chain``, ``api``, ``source``; null where
         none runs.
     """
-    calls = _outermost(facts.api_calls)
+    calls = outermost(facts.api_calls)  # the driver's are made inside the runtime's
     edges = _edges(gaps["lane"], facts.host.nodes, calls, facts.user_frames.nodes)
     of_devices = [
         _cut(part, edges) for part in gaps.partition_by("device_label", maintain_order=True)
@@ -226,13 +230,6 @@ def _pieces(gaps: pl.DataFrame, facts: Facts) -> pl.DataFrame:
         api=_call_at(points, calls),
         source=source.zip_with(source.is_not_null(), nodes["source"].gather(op_row)),
     )
-
-
-def _outermost(calls: pl.DataFrame) -> pl.DataFrame:
-    """Leave out the calls made inside another, such as the driver's inside the runtime's."""
-    earlier = pl.col("end_ns").cum_max().shift(1).over("lane")
-    placed = calls.drop_nulls(["start_ns", "end_ns"]).sort("start_ns", maintain_order=True)
-    return placed.filter((pl.col("start_ns") >= earlier).fill_null(value=True))
 
 
 def _edges(lanes: pl.Series, *frames: pl.DataFrame) -> pl.DataFrame:

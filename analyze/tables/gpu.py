@@ -12,6 +12,7 @@ from analyze.tables.correlation import calls_of
 from analyze.tables.external_ids import op_rows_by_external_id
 from analyze.tables.header import Header
 from analyze.tables.host import Host
+from analyze.tables.intervals import busy_until
 from analyze.trace.families import MEMCPY_CATEGORIES, MEMSET_CATEGORIES
 
 MAX_CLASSIFIED_NAMES = 20_000
@@ -44,12 +45,13 @@ def build_gpu_ops(
         host: the ops and annotations.
         header: device properties and vendor of the trace.
     """
-    device = pl.coalesce("device", "pid")
+    device, stream = pl.coalesce("device", "pid"), pl.coalesce("stream", _stream_of_row())
     frame = events.with_columns(
         device_label=device,
         device=device.cast(pl.Int64, strict=False),
-        stream_label=pl.col("stream"),
-        stream=pl.col("stream").cast(pl.Int64, strict=False),
+        stream_written=pl.col("stream"),
+        stream_label=stream,
+        stream=stream.cast(pl.Int64, strict=False),
         end_ns=pl.col("start_ns") + pl.col("dur_ns"),
         kind=_kind(),
     ).sort("start_ns", nulls_last=True, maintain_order=True)
@@ -60,6 +62,12 @@ def build_gpu_ops(
     frame = _add_owners(frame, calls, host)
     frame = _add_launch_facts(frame, header)
     return frame.with_columns(gap_before_ns=_gap_before())
+
+
+def _stream_of_row() -> pl.Expr:
+    """Return the stream that a viewer's row stands for, as torch 1.8 and others write it."""
+    written = pl.col("tid").str.strip_prefix("stream ").str.strip_chars()
+    return pl.when(written != "").then(written)
 
 
 def _kind() -> pl.Expr:
@@ -271,5 +279,4 @@ def _add_owners(frame: pl.DataFrame, calls: pl.DataFrame, host: Host) -> pl.Data
 
 def _gap_before() -> pl.Expr:
     """Return how long the device had nothing to do before this work; null for its first work."""
-    busy_until = pl.col("end_ns").cum_max().shift(1).over("device_label")
-    return (pl.col("start_ns") - busy_until).clip(0)
+    return (pl.col("start_ns") - busy_until("device_label")).clip(0)

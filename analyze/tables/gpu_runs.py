@@ -6,7 +6,7 @@ work in one row, so that deep nesting does not cost a look at every kernel for e
 
 import polars as pl
 
-from analyze.tables.intervals import covered_ns
+from analyze.tables.intervals import busy_until, covered_ns
 
 _NO_MARKS = pl.Series(dtype=pl.Int64)
 
@@ -57,7 +57,7 @@ def runs_of_work(work: pl.DataFrame, marks: pl.Series = _NO_MARKS) -> pl.DataFra
 def _with_begins(timed: pl.DataFrame, marks: pl.Series) -> pl.DataFrame:
     """Add ``begins`` (a run begins here) and ``gap_ns`` (how long nothing ran before it)."""
     marks = marks.drop_nulls().sort()
-    covered_until = pl.col("end_ns").cum_max().shift(1).over("device_label")
+    covered_until = busy_until("device_label")
     gap = (pl.col("start_ns") - covered_until).fill_null(0)
     placed = timed.with_columns(
         gap_ns=gap.clip(0),

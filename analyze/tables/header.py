@@ -7,11 +7,11 @@ from typing import Any
 
 from analyze.kernels.device import DeviceLimits
 from analyze.tables.captured import Captured, read_captured
+from analyze.tables.noted import integer, mapping
 from analyze.tables.trimmed import Trimmed, read_trimmed
 from analyze.trace.reader import TraceEvents
 from analyze.trace.source import STDIN_NAME
 
-_INT64 = 1 << 63
 _OPTIONS = ("record_shapes", "with_stack", "profile_memory", "with_modules", "with_flops")
 
 
@@ -59,15 +59,14 @@ def read_header(events: TraceEvents) -> Header:
     """Collect the header facts of a trace."""
     metadata = events.metadata
     devices = _devices(metadata)
-    distributed = metadata.get("distributedInfo")
-    distributed = distributed if isinstance(distributed, dict) else {}
+    distributed = mapping(metadata.get("distributedInfo"))
     captured, capture_problem = read_captured(metadata, _path(events))
     return Header(
         devices=devices,
         vendor=_vendor(devices, events),
         options=frozenset(name for name in _OPTIONS if metadata.get(name)),
-        rank=_integer(distributed.get("rank")),
-        world_size=_integer(distributed.get("world_size")),
+        rank=integer(distributed.get("rank")),
+        world_size=integer(distributed.get("world_size")),
         captured=captured,
         capture_problem=capture_problem,
         synthetic=metadata.get("synthetic") is True,
@@ -81,7 +80,7 @@ def _devices(metadata: Mapping[str, Any]) -> dict[int, DeviceLimits]:
     devices: dict[int, DeviceLimits] = {}
     for position, entry in enumerate(properties if isinstance(properties, list) else []):
         if isinstance(entry, dict):
-            ordinal = _integer(entry.get("id"))
+            ordinal = integer(entry.get("id"))
             limits = DeviceLimits.from_properties(entry)
             devices[position if ordinal is None else ordinal] = limits
     return devices
@@ -126,13 +125,3 @@ def _producer(events: TraceEvents) -> str:
         ("category Operator (torch 1.8 or 1.9)", "Operator" in categories),
     )
     return next((name for name, present in features if present), "unknown")
-
-
-def _integer(value: object) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        return None
-    return value if abs(value) < _INT64 else None
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None

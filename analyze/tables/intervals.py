@@ -3,6 +3,18 @@
 import polars as pl
 
 
+def busy_until(*by: str) -> pl.Expr:
+    """Return the latest ``end_ns`` of the rows before each one, which are in order of their starts.
+
+    Null in the first row of a group, and after a row whose end is unknown.
+
+    Args:
+        by: the grouping columns; a null in one is a group of its own.
+    """
+    until = pl.col("end_ns").cum_max().shift(1)
+    return until.over(by) if by else until
+
+
 def covered_ns(intervals: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     """Return how much time the intervals of each group cover together.
 
@@ -21,12 +33,9 @@ def covered_ns(intervals: pl.DataFrame, by: list[str]) -> pl.DataFrame:
         .drop_nulls(["start_ns", "dur_ns"])
         .sort(*by, "start_ns", maintain_order=True)
     )
-    covered_until = pl.col("end_ns").cum_max().shift(1)
-    if by:
-        covered_until = covered_until.over(by)
     newly_covered = pl.col("end_ns") - pl.max_horizontal("start_ns", "covered_until")
     return (
-        placed.with_columns(covered_until=covered_until)
+        placed.with_columns(covered_until=busy_until(*by))
         .with_columns(new_ns=newly_covered.clip(0))
         .group_by(by, maintain_order=True)
         .agg(
@@ -35,6 +44,12 @@ def covered_ns(intervals: pl.DataFrame, by: list[str]) -> pl.DataFrame:
             sum_ns=pl.col("dur_ns").sum(),
         )
     )
+
+
+def summed_ns(durations: pl.Series) -> int | None:
+    """Sum times that may be unknown; None where there are some, all unknown."""
+    is_known = durations.is_empty() or durations.count() > 0
+    return int(durations.sum()) if is_known else None
 
 
 def covered_before(points: pl.DataFrame, intervals: pl.DataFrame, by: list[str]) -> pl.Series:

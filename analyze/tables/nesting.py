@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from analyze.tables.intervals import busy_until
+
 ROUNDING_NS = 1000
 """A child may end this much after its parent: times of older traces are rounded to 1 us."""
 
@@ -56,6 +58,25 @@ class Forest:
             if not ended.any():
                 return node
             node = node.zip_with(~ended, parents.gather(node))
+
+
+def outermost(intervals: pl.DataFrame) -> pl.DataFrame:
+    """Leave out what lies inside an earlier interval of its lane, as :func:`nest` means it.
+
+    Args:
+        intervals: columns ``lane``, ``start_ns``, ``end_ns`` and any others; rows without both
+            times are left out.
+
+    Returns:
+        The others in the order of their starts. Of those of one lane that hold a point, the latest
+        to start is as well the latest to end.
+    """
+    placed = intervals.drop_nulls(["start_ns", "end_ns"]).sort(
+        "start_ns", "end_ns", descending=[False, True], maintain_order=True
+    )
+    earlier = busy_until("lane")
+    begins_apart = (pl.col("start_ns") >= earlier).fill_null(value=True)
+    return placed.filter(begins_apart | (pl.col("end_ns") > earlier + ROUNDING_NS))
 
 
 def nest(intervals: pl.DataFrame) -> Forest:

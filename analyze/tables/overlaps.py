@@ -2,16 +2,26 @@
 
 import polars as pl
 
+from analyze.tables.intervals import busy_until
 
-def crosses_earlier(gpu_ops: pl.DataFrame) -> pl.Series:
-    """Tell which GPU work starts inside other work of its stream and ends after it.
+_STREAM = ("device_label", "stream_label")
+_STARTS_INSIDE = pl.col("start_ns") < busy_until(*_STREAM)
 
-    Args:
-        gpu_ops: in the order of their starts; columns ``start_ns``, ``end_ns``, ``device_label``,
-            ``stream_label``.
+
+def overlaps_earlier() -> pl.Expr:
+    """Tell which GPU work starts inside other work of its stream; null where that is not known.
+
+    Rows are in the order of their starts, with columns ``start_ns``, ``end_ns``, ``device_label``
+    and ``stream_label``.
     """
-    busy_until = pl.col("end_ns").cum_max().shift(1).over("device_label", "stream_label")
-    crosses = (pl.col("start_ns") < busy_until) & (pl.col("end_ns") > busy_until)
-    return gpu_ops.select(crosses.fill_null(value=False).alias("crosses_earlier"))[
-        "crosses_earlier"
-    ]
+    return _where_known(_STARTS_INSIDE)
+
+
+def crosses_earlier() -> pl.Expr:
+    """Tell which GPU work starts inside other work of its stream and ends after it, likewise."""
+    return _where_known(_STARTS_INSIDE & (pl.col("end_ns") > busy_until(*_STREAM)))
+
+
+def _where_known(overlaps: pl.Expr) -> pl.Expr:
+    known = pl.all_horizontal(pl.col(_STREAM).is_not_null())
+    return pl.when(known).then(overlaps.fill_null(value=False))

@@ -1,6 +1,7 @@
 """The user's own source line behind an op or a launch, from the recorded Python frames."""
 
 import re
+import sys
 
 import polars as pl
 
@@ -9,20 +10,27 @@ from analyze.tables.nesting import Forest, nest
 _FRAME = re.compile(r"^(?P<file>.+)\((?P<line>\d+)\): (?P<function>.+)$", re.DOTALL)
 _LIBRARY_FILE = re.compile(
     r"^<|^torch/|/torch/|/lib/python3|^python3|^lib/python3|/triton/|^triton/"
-    r"|^(threading|contextlib|functools|runpy|abc|typing|copy|inspect|weakref|asyncio/.*"
-    r"|concurrent/.*|multiprocessing/.*|importlib/.*|logging/.*)(\.py)?$"
 )
+_STANDARD_LIBRARY = sys.stdlib_module_names - {"test"}
+"""Its own tests run in no profile, and many projects have a folder of that name."""
 
 
 def user_line(frame_name: str) -> str | None:
     """Return ``file:line`` when a frame is not torch's, the standard library's or a built-in.
 
-    The line is the one the profiler recorded; it may be the function's first.
+    The line is the one the profiler recorded; it may be the function's first. torch writes paths
+    without the folder that Python found them in, so a user's own ``types.py`` reads like the
+    standard library's, and is taken for it.
     """
     found = _FRAME.match(frame_name)
-    if found is None or _LIBRARY_FILE.search(found["file"]):
+    if found is None or _is_of_library(found["file"]):
         return None
     return f"{found['file']}:{found['line']}"
+
+
+def _is_of_library(file: str) -> bool:
+    module = file.partition("/")[0].removesuffix(".py")
+    return module in _STANDARD_LIBRARY or _LIBRARY_FILE.search(file) is not None
 
 
 def user_lines(call_stacks: pl.Series) -> pl.Series:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from analyze.kernels.device import DeviceLimits
+from analyze.tables.intervals import summed_ns
 from analyze.tables.lead import find_lead
 from analyze.tables.regions import gpu_amounts
 from analyze.tables.unit_rows import whole_span_ns
@@ -42,7 +43,7 @@ def build_trace_row(trace: "Trace") -> pl.DataFrame:
         "linked_share": gpu_ops["linked"].mean() if gpu_ops.height else None,
         "unlinked_gpu_ops": unlinked.height,
         "early_gpu_ops": _started_before(unlinked, launches),
-        "unlinked_gpu_ns": unlinked["dur_ns"].sum(),
+        "unlinked_gpu_ns": summed_ns(unlinked["dur_ns"]),
         "launches": launches.height,
         "lost_launches": int((launches["gpu_ops"] == 0).sum()),
         "half_kernels": gpu_ops.filter(pl.col("precision").is_in(_HALF)).height,

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from analyze.tables.noted import integer, text
 from analyze.words import printable
 
 KEY = "kinetolint_trim"
@@ -11,7 +12,6 @@ KEY = "kinetolint_trim"
 
 _MOST_NOTES = 20
 _MOST_WINDOWS = 1000
-_INT64 = 1 << 63
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,13 @@ def _notes(metadata: Mapping[str, Any]) -> Iterator[Trimmed]:
 
 
 def _text(value: object) -> str | None:
-    return printable(value) if isinstance(value, str) and value else None
+    known = text(value)
+    return None if known is None else printable(known)
 
 
 def _count(value: object) -> int | None:
-    return value if type(value) is int and 0 <= value < _INT64 else None
+    known = integer(value)
+    return known if known is not None and known >= 0 else None
 
 
 def _windows(value: object) -> tuple[tuple[int, int], ...] | None:
@@ -74,4 +76,4 @@ def _windows(value: object) -> tuple[tuple[int, int], ...] | None:
 
 
 def _is_window(window: tuple[Any, ...]) -> bool:
-    return len(window) == 2 and all(type(t) is int and abs(t) < _INT64 for t in window)
+    return len(window) == 2 and all(integer(t) is not None for t in window)

@@ -11,8 +11,9 @@ from typing import Literal
 
 import polars as pl
 
-from analyze.errors import AnalyzeError
+from analyze.errors import NoSuchForwardError
 from analyze.tables.host import STEP_PREFIX
+from analyze.tables.nesting import outermost
 from analyze.words import closest, printable
 
 CAPTURE_ANNOTATIONS = ("attn_step", "attn_fwd", "sdpa_fwd", "attn_bwd")
@@ -112,16 +113,16 @@ def find_forwards(
         captured: the annotation around one call, if ``capture`` noted it in the trace.
 
     Raises:
-        AnalyzeError: the trace has no annotation of that name.
+        NoSuchForwardError: the trace has no annotation of that name.
     """
     names = set(annotations["name"].unique())
     if region is not None and region not in names:
-        raise AnalyzeError(_no_such_region(region, names))
+        raise NoSuchForwardError(f"forward {printable(region)}", _no_such_region(region, names))
     known = [captured, *CAPTURE_ANNOTATIONS]
     chosen = region or next((name for name in known if name in names), None)
     if chosen is not None:
         found = annotations.filter((pl.col("name") == chosen) & ~pl.col("absorbed"))
-        return Units(chosen, _intervals(found, pl.int_range(pl.len())), any_thread=False)
+        return Units(chosen, _intervals(outermost(found), pl.int_range(pl.len())), any_thread=False)
     if steps.intervals.height:
         intervals = steps.intervals.with_columns(index=pl.int_range(pl.len(), dtype=pl.Int64))
         return Units(PROFILER_STEP, intervals, any_thread=True)
@@ -163,4 +164,4 @@ def _no_such_region(region: str, names: set[str]) -> str:
         hint = f"did you mean {printable(close)!r}?"
     else:
         hint = f"it has {shown}" if known else "it has no record_function annotations"
-    return f"--forward {printable(region)}: no annotation of that name in the trace; {hint}"
+    return f"no annotation of that name in the trace; {hint}"

@@ -151,18 +151,26 @@ def _follow_annotations(frame: pl.DataFrame) -> pl.DataFrame:
     host = frame.filter(pl.col("role").is_in([Role.ANNOTATION, Role.STEP]))
     by_id = host.group_by("key", "external_id").agg(pair_kept=pl.col("kept").any())
     by_name = host.group_by("key").agg(name_kept=pl.col("kept").any())
-    work = frame.filter((pl.col("role") == Role.GPU_OP) & pl.col("kept"))
-    span = work.group_by("lane").agg(
-        first_ns=pl.col("start_ns").min(), last_ns=pl.col("end_ns").max()
-    )
-    joined = frame
-    for part, on in ((by_id, ["key", "external_id"]), (by_name, ["key"]), (span, ["lane"])):
+    joined = frame.with_columns(overlapping(frame, _kept_work(frame)).select(beside="overlaps"))
+    for part, on in ((by_id, ["key", "external_id"]), (by_name, ["key"])):
         joined = joined.join(part, on=on, how="left", maintain_order="left")
-    near = (pl.col("start_ns") < pl.col("last_ns")) & (pl.col("end_ns") > pl.col("first_ns"))
-    kept = pl.coalesce("pair_kept", pl.col("name_kept") & near).fill_null(value=False)
+    kept = pl.coalesce("pair_kept", pl.col("name_kept") & pl.col("beside")).fill_null(value=False)
     is_picture = pl.col("role") == Role.GPU_ANNOTATION
     return frame.with_columns(
         joined.select(kept=pl.when(is_picture).then(kept).otherwise("kept"))["kept"]
+    )
+
+
+def _kept_work(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return when kept GPU work ran, as :func:`overlapping` takes windows.
+
+    Work of one stream may overlap; a window lasts at least as long as those that began before it.
+    """
+    work = frame.filter((pl.col("role") == Role.GPU_OP) & pl.col("kept"))
+    return (
+        work.drop_nulls(["start_ns", "end_ns"])
+        .sort("start_ns")
+        .select("lane", from_ns="start_ns", until_ns=pl.col("end_ns").cum_max().over("lane"))
     )
 
 

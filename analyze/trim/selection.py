@@ -1,7 +1,6 @@
 """What of a trace is asked for: steps, forwards, a time, or what is around a finding."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -10,7 +9,7 @@ import polars as pl
 from analyze.engine.result import Finding, Place
 from analyze.errors import AnalyzeError
 from analyze.tables.build import Trace
-from analyze.tables.units import WHOLE_TRACE, Units
+from analyze.tables.units import WHOLE_TRACE, UnitName, Units, unit_name
 from analyze.trim.windows import Window, merged
 from analyze.words import counted, duration, printable
 
@@ -37,11 +36,13 @@ class Selected:
         windows: from the trace start, in nanoseconds.
         words: what was chosen, e.g. ``steps 2 to 3``.
         of: what there is of it, e.g. ``steps 2 to 9``; null where that says nothing.
+        whole: what was kept whole around a finding, ``forward`` or ``step``; null without it.
     """
 
     windows: list[Window]
     words: str
     of: str | None
+    whole: UnitName | None = None
 
 
 def parse_ranges(text: str) -> Ranges:
@@ -143,34 +144,11 @@ def select_around(trace: Trace, finding: Finding, context_ns: int | None, places
     units = trace.facts.forwards
     if context_ns is None and units.source != WHOLE_TRACE:
         around = [_unit_around(units, point) for point in points]
-        return Selected(merged(around), f"{words}, whole forwards", None)
+        whole = unit_name(units.source)
+        return Selected(merged(around), f"{words}, whole {whole}s", None, whole)
     context = DEFAULT_CONTEXT_NS if context_ns is None else context_ns
     windows = merged((max(0, start - context), end + context) for start, end in points)
     return Selected(windows, f"{words}, {duration(context / 1000)} before and after", None)
-
-
-def find_finding(listed: Sequence[Finding], findings: Sequence[Finding], word: str) -> Finding:
-    """Return a finding by its number in the printed list, its code, or its fingerprint.
-
-    Args:
-        listed: the findings as the text report lists them; the first has the number 1.
-        findings: all of them, ranked: of several with a code the first is meant.
-        word: as given.
-
-    Raises:
-        AnalyzeError: there is none, or more than one fingerprint begins so.
-    """
-    if word.isdecimal() and len(word) < 6 and 1 <= int(word) <= len(listed):
-        return listed[int(word) - 1]
-    by_code = [finding for finding in findings if finding.code == word.upper()]
-    if by_code:
-        return by_code[0]
-    by_print = [finding for finding in findings if word and finding.fingerprint.startswith(word)]
-    if len(by_print) == 1:
-        return by_print[0]
-    codes = ", ".join(dict.fromkeys(finding.code for finding in findings)) or "none at all"
-    what = "several findings begin so" if by_print else "no such finding"
-    raise AnalyzeError(f"--around {printable(word)}: {what}; the trace has {codes}")
 
 
 def _chosen(trace: Trace, units: Units, ranges: Ranges, noun: str, option: str) -> pl.DataFrame:

@@ -141,10 +141,10 @@ def trim(
 
 
 def _nothing_kept(trace: Trace, selected: Selected) -> str:
-    length = f"; the trace lasts {selected.of}" if selected.of else ""
+    of = f" (of {selected.of})" if selected.of not in (None, selected.words) else ""
     return (
-        f"{trace.name}: nothing was recorded in {selected.words}{length}; nothing was written,"
-        " choose another time"
+        f"{trace.name}: nothing was recorded in {selected.words}{of}; nothing was written, choose"
+        " another time"
     )
 
 

@@ -8,6 +8,9 @@ from analyze.words import counted, printable, share, size
 
 _NO_NOTE = "the file is a bare list of events, which has no place for a note of what was left out"
 
+_NEARLY_ALL = 0.9
+"""Share of the events from which on trimming has made little smaller."""
+
 
 def trim_lines(report: TrimReport) -> Iterator[tuple[str, str]]:
     """Yield (label, sentence) pairs about what was kept of what."""
@@ -18,6 +21,9 @@ def trim_lines(report: TrimReport) -> Iterator[tuple[str, str]]:
         yield "kept", "everything"
     part = share(report.events / report.all_events) if report.all_events else "all"
     yield "events", f"{report.events:,} of {report.all_events:,} ({part})"
+    whole = report.selected.whole if report.selected else None
+    if whole is not None and report.events >= _NEARLY_ALL * report.all_events:
+        yield "hint", f"nearly everything lies in the same {whole}; --context MS keeps less"
     if report.output_bytes:
         yield "bytes", f"{size(report.output_bytes)}, from {size(report.file_bytes)}"
     if report.closure:

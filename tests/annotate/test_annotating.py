@@ -164,7 +164,7 @@ def test_the_process_comes_first_and_counts_findings(samples: Path, tmp_path: Pa
     drawing = Drawing(samples / "synthetic-naive.json.gz", tmp_path / "copy.json")
     said = {(e["name"], e["tid"]): e["args"] for e in drawing.of_phase("M")}
     assert said["process_name", 0] == {"name": "kinetolint findings"}
-    assert said["process_labels", 0] == {"labels": "2 findings, 1 benign, 1 not applicable"}
+    assert said["process_labels", 0] == {"labels": "2 findings, 1 benign, 2 not applicable"}
     indices = [e["args"]["sort_index"] for e in drawing.others if e["name"] == "process_sort_index"]
     assert said["process_sort_index", 0]["sort_index"] < min(indices)
     threads = [args["name"] for (kind, _), args in said.items() if kind == "thread_name"]
@@ -183,7 +183,7 @@ def test_annotating_again_replaces(samples: Path, tmp_path: Path) -> None:
     assert twice.read_bytes() == once.read_bytes()
     nothing = Drawing(once, tmp_path / "none.json", findings=())
     assert nothing.of_phase("X") == []
-    assert nothing.of_phase("M")[1]["args"] == {"labels": "0 findings, 0 benign, 1 not applicable"}
+    assert nothing.of_phase("M")[1]["args"] == {"labels": "0 findings, 0 benign, 2 not applicable"}
 
 
 def test_times_since_1970_lose_no_digit(samples: Path, tmp_path: Path) -> None:

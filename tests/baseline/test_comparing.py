@@ -9,6 +9,7 @@ from analyze.baseline.comparing import compared
 from analyze.baseline.model import Baseline
 from analyze.baseline.updating import Acceptance, create, update
 from analyze.engine.result import Checked, Finding, TraceReport
+from analyze.report.baseline_text import render_update
 from tests.baseline.made import NAIVE, finding, report
 
 TODAY = Acceptance("2026-01-02", "known since then")
@@ -84,11 +85,14 @@ def test_without_savings_the_time_it_measures_counts(measures: dict[str, Any], s
     assert found.baseline == state
 
 
-def test_without_times_the_count_it_measures_counts() -> None:
+@pytest.mark.parametrize(
+    ("before", "now", "words"), [(2, 3, "n 2 -> 3"), (1000, 1500, "n 1,000 -> 1,500")]
+)
+def test_without_times_the_count_it_measures_counts(before: int, now: int, words: str) -> None:
     counted = {"savings_us": None, "savings_share": None}
-    known = baseline_of(report(finding(measures={"n": 2}, **counted)))
-    (found,) = beside(known, report(finding(measures={"n": 3}, **counted)))
-    assert (found.baseline, found.baseline_changes) == ("worse", ("n 2 -> 3 (+50 %)",))
+    known = baseline_of(report(finding(measures={"n": before}, **counted)))
+    (found,) = beside(known, report(finding(measures={"n": now}, **counted)))
+    assert (found.baseline, found.baseline_changes) == ("worse", (f"{words} (+50 %)",))
 
 
 @pytest.mark.parametrize("known", [1e300, -1e300, 1e-300, 5e-324])
@@ -182,6 +186,23 @@ def test_only_what_was_answered_is_gone(
     reports: list[TraceReport], expected: list[list[str]]
 ) -> None:
     assert gone(*reports) == expected
+
+
+def test_a_trace_that_shares_nothing_with_many_known_findings_is_of_another_program() -> None:
+    many = [finding(fingerprint=str(number) * 16) for number in range(1, 4)]
+    known, other = baseline_of(report(*many)), finding(fingerprint="9" * 16)
+    assert gone(report(other, passed=HOLDS), known=known) == [[]]
+    shared = report(other, many[0], passed=HOLDS)
+    assert gone(shared, known=known) == [["COPY101", "COPY101"]]
+    assert gone(report(passed=HOLDS), known=known) == [["COPY101"] * 3]
+    done = update(known, [report(other, passed=HOLDS)], 0.2, TODAY, accept=False)
+    assert done.baseline == known
+    assert "may be of another program, and nothing is taken as gone" in render_update("b", done)
+    assert "another program" not in render_update(
+        "b", update(known, [shared], 0.2, TODAY, accept=False)
+    )
+    two = baseline_of(report(*many[:2]))
+    assert gone(report(other, passed=HOLDS), known=two) == [["COPY101"] * 2]
 
 
 def test_fewer_traces_than_it_was_made_from_prove_nothing() -> None:

@@ -61,7 +61,7 @@ def changed(**keys: Any) -> dict[str, Any]:
         (json.dumps({**GOOD, "version": "1"}), "version"),
         (json.dumps({**GOOD, "version": True}), "version: must be a whole number"),
         (json.dumps({**GOOD, "version": 0}), "version: must be at least 1"),
-        (json.dumps({**GOOD, "finding": []}), "finding: unknown key"),
+        (json.dumps({**GOOD, "finding": []}), "json: unknown key 'finding'"),
         (json.dumps(changed(severity="fatal")), "findings[0].severity"),
         (json.dumps(changed(savings_us="much")), "findings[0].savings_us"),
         (json.dumps(changed(date="yesterday")), "findings[0].date"),

@@ -11,8 +11,10 @@ from playwright.sync_api import Locator, Page, expect
 
 from analyze.report.formats import Rendering
 from analyze.report.html_report.writer import write_html
+from analyze.words import duration, share, size
 from tests.browser.conftest import OpenPage, OpenReport
 from tests.report.test_html import hostile_events, report_of
+from tests.report.test_views import many
 
 NAMES = ("synthetic-naive", "synthetic-sdpa-math", "synthetic-sdpa-flash")
 
@@ -128,6 +130,49 @@ def test_buttons_wheel_and_dragging_move_the_view(open_report: OpenReport, naive
     assert moved_end - moved_start == pytest.approx(end - start)
 
 
+def test_only_the_main_button_drags(open_report: OpenReport, naive: Path) -> None:
+    page = open_report(naive)
+    page.get_by_role("button", name="zoom in").click()
+    before = view(page)
+    x, y = place_of(page, "Memcpy")
+    for button in ("right", "middle"):
+        page.mouse.move(x, y)
+        page.mouse.down(button=button)
+        page.mouse.move(x - 100, y, steps=4)
+        page.mouse.up(button=button)
+        assert view(page) == before
+        expect(details(page)).to_have_count(0)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 100, y, steps=4)
+    page.mouse.up()
+    assert view(page) != before
+
+
+def test_a_touch_that_scrolls_the_page_drags_nothing(open_report: OpenReport, naive: Path) -> None:
+    page = open_report(naive, viewport={"width": 400, "height": 600}, has_touch=True)
+    page.get_by_role("button", name="zoom in").click()
+    x, y = place_of(page, "Memcpy")
+    before, scrolled = view(page), page.evaluate("scrollY")
+    page.evaluate(
+        "addEventListener('pointercancel', () => { window.cancelled = true; }, { capture: true })"
+    )
+    touch = page.context.new_cdp_session(page)
+    touch.send("Input.dispatchTouchEvent", touched("touchStart", x, y))
+    for up in range(20, 200, 20):
+        touch.send("Input.dispatchTouchEvent", touched("touchMove", x, y - up))
+    page.wait_for_function("(before) => scrollY > before && window.cancelled", arg=scrolled)
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    x, y = place_of(page, "Memcpy")
+    page.mouse.move(x, y)
+    page.mouse.move(x - 100, y, steps=4)
+    assert view(page) == before
+
+
+def touched(kind: str, x: float, y: float) -> dict[str, Any]:
+    return {"type": kind, "touchPoints": [{"x": x, "y": y}]}
+
+
 def test_a_slice_says_what_it_is_when_pointed_at_and_clicked(
     open_report: OpenReport, naive: Path
 ) -> None:
@@ -159,6 +204,21 @@ def test_an_idle_time_says_what_the_thread_did_with_shares(
     assert dict(words)["meanwhile"].startswith("the launching thread was ")
     assert re.search(r"was \d+ % outside ops \(Python, or idle\), \d+ % in ops", str(words))
     assert re.fullmatch(r"aten::.*, \d+ %", dict(words)["longest op"])
+
+
+def test_numbers_are_worded_as_everywhere(open_report: OpenReport, naive: Path) -> None:
+    page = open_report(naive)
+    shares = [0, 1, 0.005, 0.007, 0.01, 0.015, 0.99, 0.995, 0.9965, 0.9999]
+    shares += [number / 7919 for number in range(7919)]
+    times = [number / 8 for number in range(20_000)] + [1.017**number for number in range(1000)]
+    sizes = [32 * number for number in range(20_000)] + [1.5**number for number in range(70)]
+    for name, words, values in (
+        ("share", share, shares),
+        ("duration", duration, times),
+        ("size", size, sizes),
+    ):
+        worded = page.evaluate(f"(values) => values.map(Kinetolint.{name})", values)
+        assert dict(zip(values, worded, strict=True)) == {value: words(value) for value in values}
 
 
 def test_a_lone_number_does_not_fill_the_page(open_report: OpenReport, samples: Path) -> None:
@@ -255,6 +315,12 @@ def test_kernels_filter_by_text(open_report: OpenReport, samples: Path) -> None:
     expect(page.locator(".filter [role=status]")).to_contain_text(f"{len(shown)} of {len(every)}")
     page.get_by_label("Filter by name, family, op").fill("nothing is called this")
     assert column(page, 1) == []
+    page.get_by_label("Filter by name, family, op").fill("launch")
+    expect(page.locator("table.kernels dt").filter(has_text="launch").first).to_have_count(1)
+    assert column(page, 1) == [], "it is a label of every row"
+    page.evaluate("document.querySelectorAll('tr[data-time]').forEach((r) => r.dataset.time = '')")
+    page.get_by_label("Filter by name, family, op").fill("sgemm")
+    expect(page.locator(".filter [role=status]")).to_contain_text("unknown summed")
     page.get_by_label("Filter by name, family, op").fill("")
     assert column(page, 1) == every
 
@@ -354,6 +420,60 @@ def test_it_prints_everything_in_light_colours(open_report: OpenReport, samples:
     assert page.evaluate("document.documentElement.dataset.theme ?? null") is None
     assert page.locator("section.trace:visible").count() == 1
     assert page.locator("details.finding[open]:visible").count() == before
+
+
+def test_it_prints_kernels_that_a_filter_hides(open_report: OpenReport, naive: Path) -> None:
+    page = open_report(naive)
+    every = column(page, 1)
+    page.get_by_label("Filter by name, family, op").fill("softmax")
+    assert 0 < len(column(page, 1)) < len(every)
+    page.emulate_media(media="print")
+    assert column(page, 1) == every
+    page.emulate_media(media="screen")
+    assert len(column(page, 1)) < len(every)
+
+
+def test_it_prints_the_timeline_as_a_sharp_picture(open_report: OpenReport, naive: Path) -> None:
+    page = open_report(naive)
+    before = colours(page)
+    width = canvas(page).evaluate("(drawn) => drawn.clientWidth")
+    pictures = [int(found) for found in re.findall(rb"/Width (\d+)", page.pdf())]
+    assert max(pictures) == 2 * width
+    assert colours(page) == before
+
+
+def test_a_long_table_prints_its_head_on_every_page(
+    open_report: OpenReport, tmp_path: Path
+) -> None:
+    path = tmp_path / "many.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": many(40)}))
+    page = open_report(path)
+    page.emulate_media(media="print")
+    heads = page.locator(".tall table.kernels thead th")
+    assert heads.count() > 5
+    # Chromium repeats neither a sticky head nor the buttons in one
+    for head in heads.all():
+        assert head.evaluate("(head) => getComputedStyle(head).position") == "static"
+        button = head.locator("button")
+        assert button.evaluate("(button) => getComputedStyle(button).display") == "contents"
+
+
+def test_names_on_pale_slices_can_be_read(open_report: OpenReport, naive: Path) -> None:
+    page = open_report(naive)
+    contrast = page.evaluate(
+        f"""() => {{
+          const {{ canvas, lanes, data, drawing, view }} = [...timelines.values()][0];
+          const lane = lanes.find((each) => each.kind === "call");
+          const names = lane.columns.name.map((place) => data.texts[place]);
+          const box = drawing.box(view, lane, names.indexOf("cudaDeviceSynchronize"));
+          const ratio = canvas.width / canvas.clientWidth;
+          const area = [box.x, box.y, 130, box.height].map((length) => length * ratio);
+          const {{ data: shown }} = {READABLE}(canvas).getImageData(...area);
+          const greens = shown.filter((_, at) => at % 4 === 1);
+          return Math.max(...greens) - Math.min(...greens);
+        }}"""
+    )
+    assert contrast > 100
 
 
 def test_hostile_names_do_nothing(open_report: OpenReport, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 import analyze
 from tests.browser.conftest import OpenPage
-from tests.conftest import MakeTrace
+from tests.conftest import MakeTrace, copied_to_a_deep_folder
 from tests.report.test_html import hostile_events
 
 THEMES = {"light": ("#ffffff", "#212121", "#f5f5f5"), "dark": ("#111111", "#ffffff", "#212121")}
@@ -54,7 +54,8 @@ def assert_readable(page: Page) -> None:
 def test_a_report_and_its_trace(
     theme: str, open_page: OpenPage, samples: Path, tmp_path: Path
 ) -> None:
-    trace = analyze.load(samples / "synthetic-naive.json.gz")
+    path = copied_to_a_deep_folder(samples / "synthetic-naive.json.gz", tmp_path)
+    trace = analyze.load(path)
     report = analyze.check(trace)
     output = report._repr_html_() + trace._repr_html_()
     page = open_cell(open_page, tmp_path, theme, output)

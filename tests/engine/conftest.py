@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from analyze.engine.loading import load_rule
 from analyze.engine.model import Expected, RuleTest
 from analyze.engine.rule import Rule
 from analyze.engine.run import RuleResult, run_rule
 from analyze.engine.written_tables import write_tables
+from tests.engine.loaded import load_rule
 
 HEAD = """\
 version: 1

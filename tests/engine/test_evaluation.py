@@ -104,6 +104,14 @@ def test_exactly_the_quorum_is_a_mismatch(check: Check) -> None:
     assert check(COPIES, [copy(0)], units(100, 100)).state == "mismatch"
 
 
+def test_a_share_of_units_that_is_the_quorum_to_the_digit_is_a_mismatch(check: Check) -> None:
+    rule = COPIES + "quorum: 0.07\n"
+    found = check(rule, [copy(index) for index in range(7)], units(*[100.0] * 100))
+    assert found.state == "mismatch"
+    found = check(rule, [copy(index) for index in range(6)], units(*[100.0] * 100))
+    assert found.state == "intermittent"
+
+
 def test_severity_is_judged_on_the_median_and_the_worst_is_kept(check: Check) -> None:
     finding = check(COPIES, [copy(0, 1), copy(1, 2), copy(2, 90)], units(100, 100, 100)).findings[0]
     assert (finding.severity, finding.worst_severity, finding.worst_unit) == ("warning", "error", 2)
@@ -170,6 +178,25 @@ def test_an_informative_rule_reports_what_it_sees(check: Check) -> None:
     by_name = BY_NAME.replace("expect: n == 0 or share < 0.1\n", "")
     found = check(by_name, [kernel("a"), kernel("b")], units(100))
     assert [item.severity for item in found.findings] == ["info", "info"]
+
+
+def test_an_informative_rule_counts_units_in_which_a_group_is_absent(check: Check) -> None:
+    rule = BY_NAME.replace("expect: n == 0 or share < 0.1\n", "")
+    found = check(rule, [kernel("a", 30, 0)], units(100, 100, 100))
+    alone = check(rule.replace("group_by: [short_name]\n", "").replace("{short_name}", "all"),
+                  [kernel("a", 30, 0)], units(100, 100, 100))  # fmt: skip
+    for finding in (*found.findings, *alone.findings):
+        assert (finding.units_total, finding.units_mismatching) == (3, 3)
+        assert finding.measures["n"] == 0
+
+
+def test_a_row_that_a_count_cannot_decide_on_is_undecided(check: Check) -> None:
+    rule = COPIES.replace("{n: count()", "{n: count(bytes > 5)")
+    found = check(rule, [copy(0, bytes=1), copy(0), copy(0)], units(100))
+    assert (found.state, found.undecided_rows) == ("pass", 2)
+    shown = COPIES.replace("{n: count()", "{n: count(), large: count(bytes > 5)")
+    found = check(shown, [copy(0, copy_kind="HtoD"), copy(0, copy_kind="HtoD")], units(100))
+    assert (found.state, found.undecided_rows) == ("pass", 0)
 
 
 BENIGN = """

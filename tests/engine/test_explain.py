@@ -172,6 +172,10 @@ def test_matchers_in_words(load_text: LoadText, tmp_path: Path) -> None:
          "not (family is norm or op is unknown)"),
         ({"any": [{"family": "norm", "precision": "fp32"}, {"expr": "dur_us > 1"}]},
          "(family is norm and precision is fp32) or dur_us > 1"),
+        ({"family": "norm", "any": [{"op": "x"}, {"op": {"exists": False}}]},
+         "family is norm and (op is x or op is unknown)"),
+        ({"expr": "dur_us > 1 or is_null(dur_us)", "op": "x"},
+         "(dur_us > 1 or is_null(dur_us)) and op is x"),
         ({"device": {"not_in": list(range(12))}},
          "device is not 0, 1, 2, 3, 4, 5, 6, 7 or 4 more"),
     ):  # fmt: skip

@@ -84,6 +84,8 @@ def fails(text: str, place: Place = Place.MEASURE, **params: Any) -> ExpressionE
         ("tensor_core == false", [False, None, True]),
         ("is_null(bytes)", [True, False, False]),
         ("coalesce(bytes, 0) + 1", [1, 5, 7]),
+        ("1 > coalesce(0, dur_us)", [True, True, True]),
+        ("coalesce(null, bytes, 1)", [1, 4, 6]),
         ("dur_us / (dur_us - 10)", [None, 2.0, None]),
         ("dur_us // 0", [None, None, None]),
         ("dur_us % 0", [None, None, None]),

@@ -3,9 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from analyze.engine.loading import apply_settings, load_rule, load_rules
+from analyze.cli.rule_index import index_rules
+from analyze.engine.loading import apply_settings, configured, load_rules
 from analyze.engine.problems import InvalidRulesError
+from analyze.engine.values import Scalar
 from analyze.errors import AnalyzeError, RuleError
+from tests.engine.loaded import load_rule
 
 GOOD = """\
 version: 1
@@ -52,6 +55,17 @@ def test_files_and_folders_are_loaded_beside_the_built_in_rules(tmp_path: Path) 
         assert {"MINE101", "COPY101"} <= set(codes)
     rule = load_rules([tmp_path, file], builtin=False)[0]
     assert (rule.category, rule.pack, rule.file) == ("cat", tmp_path.name, str(file))
+
+
+def test_hidden_copies_are_no_rules(tmp_path: Path) -> None:
+    write(tmp_path, ".pack/mine.yaml", GOOD)
+    write(tmp_path, ".pack/.ipynb_checkpoints/mine-checkpoint.yaml", GOOD)
+    write(tmp_path, ".pack/.mine.yaml", GOOD)
+    assert [rule.code for rule in load_rules([tmp_path / ".pack"], builtin=False)] == ["MINE101"]
+    indexed = index_rules([tmp_path / ".pack"], isolated=True)
+    assert [rule.name for rule in indexed if rule.code == "MINE101"] == ["mine"]
+    (tmp_path / ".pack/mine.yaml").unlink()
+    assert "MINE101" not in {rule.code for rule in index_rules([tmp_path], isolated=True)}
 
 
 def test_a_pack_shares_lists_and_macros(tmp_path: Path) -> None:
@@ -143,7 +157,7 @@ def test_mistakes_are_shown_with_line_column_and_caret(
         ("measure:", "mesure:", "did you mean 'measure'?"),
         ("from: kernels", "from: kernel", "did you mean 'kernels'?"),
         ("code: MINE101", "code: mine", "two to six capitals and three digits"),
-        ("version: 1", "version: 2", "needs rule format 2, but this program reads 1"),
+        ("version: 1", "version: 2", "needs format 2, but this program reads 1"),
         ("guess: it holds\n", "", "missing key 'guess'"),
         ("guess: it holds", "guess: 3", "must be text"),
         ("from: kernels", "from: regions\nper: call", "rows of 'regions' belong to no call"),
@@ -169,6 +183,8 @@ def test_mistakes_are_shown_with_line_column_and_caret(
         ("from: kernels", "from: kernels\n---\na: 1", "one file holds one rule"),
         ("from: kernels", "from: kernels\nfix: a: b", "quote a text that holds ': '"),
         ('"{n:int}"', '"{m:int}"', "known: n, unit"),
+        ("measure:", "tests: [{name: a, trace: /x/y, expect: {}}]\nmeasure:", "not a file"),
+        ("measure:", "tests: [{name: a, expect: pass}]\nmeasure:", "write {state: pass}"),
     ],
 )
 def test_mistakes_come_with_help(tmp_path: Path, wrong: str, right: str, shown: str) -> None:
@@ -262,6 +278,7 @@ def test_settings_override_parameters(
         ("MINE101.limit=1e999", "must be a number"),
         ("MINE101.limit=MB(1)", "must be a number"),
         ("MINE101.on=1", "must be true or false"),
+        ("MINE101.size=MiB(1)/0", "must be a number"),
     ],
 )
 def test_a_wrong_setting_is_a_usage_error(tmp_path: Path, setting: str, message: str) -> None:
@@ -276,6 +293,37 @@ def test_without_tests_a_rule_is_the_same_but_for_its_tests() -> None:
     assert all(rule.model.tests for rule in whole)
     for one, other in zip(whole, quick, strict=True):
         assert other.model == dataclasses.replace(one.model, tests=[])
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [([1, 2], "a list of texts, but this is a list of numbers"), ([], "this is an empty list")],
+)
+def test_a_list_of_another_kind_is_told_apart(
+    tmp_path: Path, value: list[Scalar], message: str
+) -> None:
+    rule = load_rule(write(tmp_path, "mine.yaml", GOOD))
+    with pytest.raises(AnalyzeError, match=f"'wanted' is .*{message}"):
+        configured([rule], {"MINE101": {"wanted": value}}, "pyproject.toml")
+
+
+def test_a_setting_that_leaves_a_condition_without_a_value_is_refused(tmp_path: Path) -> None:
+    text = GOOD.replace("measure:", "where: {dur_us: {gt: MiB(1) / params.limit}}\nmeasure:", 1)
+    rule = load_rule(write(tmp_path, "mine.yaml", text))
+    with pytest.raises(AnalyzeError, match="does not fit MINE101: the value is unknown"):
+        apply_settings([rule], ["MINE101.limit=0"])
+
+
+def test_a_quantity_without_a_value_is_no_text(tmp_path: Path) -> None:
+    write(tmp_path, "mine.yaml", GOOD.replace("MiB(1)", "MiB(1) / 0"))
+    assert "the value is unknown" in problems(tmp_path)
+
+
+def test_a_given_rule_with_a_broken_test_is_refused_whoever_loads_it(tmp_path: Path) -> None:
+    file = write(tmp_path, "mine.yaml", f"{GOOD}tests: [{{name: a, expect: pass}}]\n")
+    for tests in (True, False):
+        with pytest.raises(InvalidRulesError, match=r"write {state: pass}"):
+            load_rules([file], tests=tests)
 
 
 def test_problems_behind_the_tests_keep_their_lines(tmp_path: Path) -> None:

@@ -119,6 +119,9 @@ def test_what_is_known_to_be_true_matches(text: str, rows: list[int]) -> None:
         ("{expr: dur_us}", "1:15: error: must be true or false"),
         ("{expr: count() > 1}", "cannot stand"),
         ("{family: {eq: [a]}}", "'eq' takes one value"),
+        ("{dur_us: {gt: params.limit / 0}}", "1:22: error: the value is unknown"),
+        ("{dur_us: {gt: log(0)}}", "1:22: error: the value is unknown"),
+        ("{dur_us: {in: [1/0]}}", "1:23: error: the value is unknown"),
     ],
 )
 def test_mistakes_have_a_position(text: str, message: str) -> None:

@@ -11,7 +11,6 @@ from jsonschema.exceptions import ValidationError
 
 from analyze.engine import meanings
 from analyze.engine.installed import builtin_rules
-from analyze.engine.loading import load_rule
 from analyze.engine.matchers import OPERATORS, WORDS
 from analyze.engine.packs import PACK_FILE
 from analyze.engine.per import Per, UnitWord, can_be_judged
@@ -20,6 +19,7 @@ from analyze.engine.schema import pack_schema, rule_schema
 from analyze.engine.yaml_file import read_yaml
 from analyze.tables.catalogue import TABLES
 from tests.conftest import RunAnalyze
+from tests.engine.loaded import load_rule
 
 RULE = Draft7Validator(rule_schema())
 PACK = Draft7Validator(pack_schema())

@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from analyze.engine.loading import load_rule
 from analyze.engine.mutation import unnoticed_thresholds
 from analyze.engine.rule_tests import Samples, missing_tests, run_rule_tests
 from analyze.engine.starter import free_code, starter_rule
 from analyze.tables.catalogue import TABLES
+from tests.engine.loaded import load_rule
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -39,6 +39,7 @@ COUNT, TIME, SHARE = Unit.COUNT, Unit.TIME, Unit.SHARE
         ("500 us to 1 ms", TIME, 500, 1000),
         ("at most 5 ms", TIME, 0, 5000),
         ("2 ms +- 10 %", TIME, 1800, 2200),
+        ("2 ms +- 10 percent", TIME, 1800, 2200),
         ("2 ms \u00b1 100 us", TIME, 1900, 2100),
         ("1.5 s", TIME, 1.2e6, 1.8e6),
         ("10 %", SHARE, 0.05, 0.15),
@@ -73,6 +74,8 @@ def test_what_an_amount_means(written: str, unit: Unit, low: float, high: float)
         ("1", SHARE, "could be 1 % or 100 %"),
         ("120 %", SHARE, "more than 100 %"),
         ("3 ms", SHARE, "is not a percentage"),
+        ("10 % +- 5 us", SHARE, "'5 us' is not a number of percent"),
+        ("less than 0", COUNT, "can never be: write 'none'"),
     ],
 )
 def test_nonsense_is_told_with_what_to_write(written: str, unit: Unit, problem: str) -> None:

@@ -99,6 +99,18 @@ def test_a_family_that_nearly_dominates_surprises_little(compare: Compare) -> No
     assert confirmed["state"] == "confirmed"
 
 
+def test_who_guesses_attention_is_right_where_it_is_written_out(compare: Compare) -> None:
+    for guess in ("attention", "mask", "conv or attention"):
+        data = compare("synthetic-naive", f"dominant: {guess}")
+        assert by_key(data)["dominant"]["state"] == "confirmed"
+    attention = by_key(compare("synthetic-naive", "dominant: attention"))["dominant"]
+    assert attention["observed"] == "attn"
+    rest = compare("synthetic-naive", "dominant: attention")["not_guessed"]
+    assert (rest["time_us"], rest["families"]) == (0, [])
+    wrong = by_key(compare("synthetic-naive", "dominant: gemm"))["dominant"]
+    assert wrong["observed"] == "mask"
+
+
 def test_the_dominant_family_is_that_of_the_summary(compare: Compare, samples: Any) -> None:
     for name in ("synthetic-naive-inplace", "synthetic-sdpa-math", "synthetic-sdpa-efficient"):
         trace = load_trace(samples / f"{name}.json.gz")

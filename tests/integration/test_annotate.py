@@ -28,7 +28,7 @@ def test_it_says_what_was_written(samples: Path, run_analyze: RunAnalyze, tmp_pa
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.splitlines()[0] == str(output)
     assert "events    273 of the trace, unchanged" in done.stderr
-    assert "findings  2 findings, 1 benign, 1 not applicable" in done.stderr
+    assert "findings  2 findings, 1 benign, 2 not applicable" in done.stderr
     assert "27 slices on 3 threads of the process 'kinetolint findings', 27 arrows" in done.stderr
     again = run_analyze("annotate", output, "-o", tmp_path / "again.json")
     assert "273 of the trace, unchanged; 90 of earlier annotations replaced" in again.stderr

@@ -1,6 +1,7 @@
 """``analyze baseline`` and ``analyze --baseline``, as a user runs them."""
 
 import json
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -11,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from analyze.cli.baseline import create
 from analyze.engine.rule import Rule
-from tests.conftest import RunAnalyze
+from tests.conftest import RunAnalyze, copied_to_a_deep_folder
 
 
 @pytest.fixture
@@ -66,15 +67,14 @@ def test_what_got_worse_is_news(naive: Path, run_analyze: RunAnalyze) -> None:
 
 
 def test_what_is_gone_is_said_and_removed_by_update(
-    naive: Path, samples: Path, run_analyze: RunAnalyze
+    naive: Path, samples: Path, tmp_path: Path, run_analyze: RunAnalyze
 ) -> None:
     known(run_analyze, naive, options=("--reason", "why not"))
-    repaired = samples / "synthetic-naive-inplace.json.gz"
+    repaired = copied_to_a_deep_folder(samples / "synthetic-naive-inplace.json.gz", tmp_path)
     done = run_analyze(repaired, "--baseline", "baseline.json")
     assert done.returncode == 0
-    said = " ".join(done.stdout.split())
-    assert "COPY101 hidden-memcpy is no longer found" in said
-    command = said.partition("remove it with `analyze ")[2].partition("`")[0]
+    assert "COPY101 hidden-memcpy is no longer found" in " ".join(done.stdout.split())
+    (command,) = re.findall(r"^  remove +analyze (.+)$", done.stdout, re.MULTILINE)
     updated = run_analyze(*shlex.split(command))
     assert updated.returncode == 0
     assert updated.stdout.startswith(f"Checked {repaired}\n")
@@ -110,7 +110,7 @@ def test_a_project_names_its_baseline(naive: Path, run_analyze: RunAnalyze) -> N
     assert run_analyze(naive).returncode == 0
     assert run_analyze(naive, "--isolated").returncode == 1
     shown = run_analyze("baseline", "show")
-    assert shown.stdout.startswith("known.json: 2 known findings")
+    assert shown.stdout.startswith("known.json: 2 known findings\n")
     assert json.loads(run_analyze("baseline", "show", "--format", "json").stdout) == json.loads(
         Path("known.json").read_text()
     )
@@ -172,6 +172,16 @@ def test_show_interprets_nothing(naive: Path, run_analyze: RunAnalyze) -> None:
     assert "\u202e" not in shown
     assert "[bold]x[/bold] \\x1b[2J" in shown
     assert len(shown) < 10_000
+
+
+def test_show_counts_where_findings_are_known(naive: Path, run_analyze: RunAnalyze) -> None:
+    shutil.copy(naive, "second.json.gz")
+    known(run_analyze, naive, Path("second.json.gz"), options=("--by-trace",))
+    shown = run_analyze("baseline", "show").stdout
+    assert shown.startswith("baseline.json: 4 known findings in 2 captures or traces\n")
+    Path("baseline.json").unlink()
+    known(run_analyze, naive, options=("--by-trace",))
+    assert "2 known findings in 1 capture or trace\n" in run_analyze("baseline", "show").stdout
 
 
 def test_an_output_that_cannot_be_written_is_one_line(naive: Path, run_analyze: RunAnalyze) -> None:

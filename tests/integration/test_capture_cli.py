@@ -280,10 +280,17 @@ def test_help_needs_no_torch(words: list[str]) -> None:
     assert done.stdout
 
 
+def test_help_tells_calls_before_the_profiler_from_steps_of_its_schedule() -> None:
+    told = " ".join(run(sys.executable, "-c", WITHOUT_TORCH, "--help").stdout.split())
+    assert "Calls before the profiler exists, of which it knows nothing." in told
+    assert "Steps of its schedule, after --wait, that are profiled and thrown away." in told
+
+
 def test_a_machine_without_torch_is_told_so() -> None:
     done = run(sys.executable, "-c", WITHOUT_TORCH)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("capture: capture needs torch, which cannot be imported here")
+    assert "pip install 'kinetolint[capture]' (in a checkout: '.[capture]')" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

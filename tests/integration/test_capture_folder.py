@@ -73,6 +73,31 @@ def test_a_trace_that_is_gone_is_missed(folder: Path, run_analyze: RunAnalyze) -
     assert "sdpa-flash" in done.stdout
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("explain", "COPY101"),
+        ("trim", "--steps", "1", "-o", "out.json"),
+        ("annotate", "-o", "out.json"),
+        ("open", "--no-browser"),
+        ("guess", "--accept", "-o", "out.yaml"),
+        ("diff", "whole.json.gz"),
+    ],
+)
+def test_which_trace_was_meant_is_not_guessed_where_one_is_gone(
+    command: tuple[str, ...], folder: Path, run_analyze: RunAnalyze, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    shutil.copy(folder / "naive.json.gz", "whole.json.gz")
+    for gone in ("naive", "sdpa-math"):
+        (folder / f"{gone}.json.gz").unlink()
+    done = run_analyze(*command, folder)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "capture.json: names the trace naive.json.gz, which is not there" in done.stderr
+    assert not list(Path().glob("out.*"))
+    assert run_analyze("summary", folder).returncode == 3
+
+
 def test_an_unusable_capture_json_does_not_hide_the_traces(
     folder: Path, run_analyze: RunAnalyze
 ) -> None:

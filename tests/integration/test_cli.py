@@ -5,7 +5,6 @@ import json
 import os
 import pty
 import shutil
-import stat
 import subprocess
 import sys
 import time
@@ -45,7 +44,7 @@ def test_the_hidden_copy_names_its_owner(samples: Path, run_analyze: RunAnalyze)
     done = run_analyze(samples / "synthetic-naive.json.gz")
     assert "aten::masked_fill > aten::clone > aten::copy_" in done.stdout
     assert "SYNTHETIC" in done.stdout
-    assert done.stdout.rstrip().endswith("2 findings, 1 benign, 1 not applicable")
+    assert done.stdout.rstrip().endswith("2 findings, 1 benign, 2 not applicable")
 
 
 def test_json_keys_are_the_contract(samples: Path, run_analyze: RunAnalyze) -> None:
@@ -159,6 +158,26 @@ def test_a_cpu_trace_says_what_it_cannot_answer(samples: Path, run_analyze: RunA
     assert "not applicable" in done.stdout
 
 
+def test_a_cut_file_may_have_lost_its_gpu_work(
+    samples: Path, tmp_path: Path, run_analyze: RunAnalyze
+) -> None:
+    text = gzip.decompress((samples / "synthetic-naive.json.gz").read_bytes())
+    cut = tmp_path / "cut.json"
+    cut.write_bytes(text[: text.index(b'"kernel"') - 20])
+    (tmp_path / "guess.yaml").write_text("version: 1\ngpu_ops: 5\n")
+    for command in (
+        ("check", cut),
+        ("kernels", cut),
+        ("gaps", cut),
+        ("diff", cut, cut, "--fail-if", "gpu_ops > 1"),
+        ("guess", cut, "--expect", tmp_path / "guess.yaml"),
+    ):
+        done = run_analyze(*command)
+        told = " ".join((done.stdout + done.stderr).split())
+        assert "no GPU work is in what the file holds, which is cut short" in told, command
+        assert "ProfilerActivity" not in told, command
+
+
 def test_nothing_could_be_checked(tmp_path: Path, run_analyze: RunAnalyze) -> None:
     events = [
         {
@@ -225,11 +244,12 @@ def test_users_rules_and_their_mistakes(
 def test_output_is_written_whole_or_not_at_all(
     samples: Path, tmp_path: Path, run_analyze: RunAnalyze
 ) -> None:
-    target = tmp_path / "report.json"
+    target, like_any = tmp_path / "report.json", tmp_path / "like-any"
     flash = samples / "synthetic-sdpa-flash.json.gz"
     assert run_analyze(flash, "--format", "json", "-o", target).stdout == ""
     assert json.loads(target.read_text())["schema_version"] == 1
-    assert stat.S_IMODE(target.stat().st_mode) & 0o044
+    like_any.touch()
+    assert target.stat().st_mode == like_any.stat().st_mode
     before = target.read_bytes()
     (tmp_path / "other.json").write_text("[[1]]")
     assert run_analyze(tmp_path / "other.json", "-o", target).returncode == 3
@@ -396,6 +416,19 @@ def test_output_goes_where_it_points(
         assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), command
         assert "would overwrite it" in refused.stderr
         assert trace.read_bytes() == flash.read_bytes()
+
+
+def test_an_output_whose_links_lead_to_each_other_is_one_line(
+    samples: Path, tmp_path: Path, run_analyze: RunAnalyze
+) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.symlink_to(other)
+    other.symlink_to(one)
+    naive = samples / "synthetic-naive.json.gz"
+    for written in (("-o", one, "--format", "text"), ("--also", f"text={one}")):
+        done = run_analyze(naive, *written)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert f"{one}: cannot be written" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["summary", "ops", "check", "compare"])

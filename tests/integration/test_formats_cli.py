@@ -5,7 +5,6 @@ import json
 import os
 import pty
 import re
-import shutil
 import struct
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from tests.conftest import RunAnalyze
+from tests.conftest import RunAnalyze, copied_to_a_deep_folder
 
 NAMES = (
     "[bold]x[/bold] \x1b[2J\x1b]0;title\x07",
@@ -76,14 +75,6 @@ def on_a_terminal(columns: int, *arguments: str | Path, **environment: str) -> s
 def without_color(text: str) -> str:
     plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
     return re.sub(r" +$", "", plain, flags=re.MULTILINE)
-
-
-def copied_to_a_deep_folder(path: Path, folder: Path) -> Path:
-    """Return a copy whose path is longer than the terminals of these tests are wide."""
-    copy = folder / ("deep" * 50) / path.name
-    copy.parent.mkdir()
-    shutil.copyfile(path, copy)
-    return copy
 
 
 @pytest.mark.parametrize("deep", [False, True])

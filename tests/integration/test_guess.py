@@ -166,7 +166,7 @@ def test_answers_from_a_pipe(run_analyze: RunAnalyze, samples: Path, tmp_path: P
     ("stdin", "said"),
     [
         (b"", "nothing was guessed"),
-        (b"5\nmany\n", "the answer to 'How many of them are memory copies?': 'many' is not"),
+        (b"many\n", "'many' is not a number"),
         (b"5\x1b[31m\n", r"'5\x1b[31m' is not a number"),
     ],
 )
@@ -176,8 +176,23 @@ def test_a_pipe_that_cannot_be_used(
     file = tmp_path / "mine.yaml"
     done = run_analyze("guess", samples / NAIVE, "-o", file, stdin=stdin)
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr.splitlines()[-1]
+    assert said in done.stderr
+    assert "nothing was guessed" in done.stderr.splitlines()[-1]
     assert not file.exists()
+
+
+def test_an_answer_of_a_pipe_that_cannot_be_read_costs_no_other(
+    run_analyze: RunAnalyze, samples: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.yaml"
+    done = run_analyze("guess", samples / NAIVE, "-o", file, stdin=b"5\nmany\nmask\nbf16\n")
+    assert done.returncode == 2
+    assert "'many' is not a number" in done.stderr
+    assert "guessed 5, observed 6" in done.stdout, "what could be read is compared"
+    last = f"analyze: answers that could not be read are not in {file}: copies; write them into it"
+    assert done.stderr.splitlines()[-1].startswith(last)
+    (guesses,) = load_guesses([file])
+    assert [guess.quantity.key for guess in guesses.guesses] == ["gpu_ops", "dominant", "precision"]
 
 
 def test_a_trace_on_standard_input_leaves_nobody_to_answer(

@@ -109,6 +109,14 @@ def test_an_option_says_the_same_everywhere() -> None:
     assert set(OF_ITS_OWN) <= set(texts)
 
 
+def test_a_command_that_heeds_the_variable_of_the_cache_has_the_option() -> None:
+    for name, command in LEAVES.items():
+        assert isinstance(command, Command)
+        reads = "ANALYZE_CACHE" in (command.page.environment or {})
+        has_option = any("--cache" in parameter.opts for parameter in command.params)
+        assert reads == has_option, name
+
+
 def test_help_loads_no_frames_and_no_models() -> None:
     heavy = ("polars", "pydantic", "ruamel", "orjson", "backports.zstd", "torch")
     script = (

@@ -280,7 +280,7 @@ def test_a_port_in_use_is_one_line(samples: Path, run_analyze: RunAnalyze) -> No
         (("-",), 2, "standard input cannot be read twice"),
         (("no.json",), 3, "no.json: no such file"),
         (("{naive}", "--finding", "COPY102"), 2, "did you mean COPY101?"),
-        (("{naive}", "--finding", "4"), 2, "it has 1 to 3, COPY101, ATTN103, OCC102"),
+        (("{naive}", "--finding", "4"), 2, "it has 3 findings: COPY101, ATTN103, OCC102"),
         (("{naive}", "--finding", "0"), 2, "no finding 0"),
         (("{naive}", "--viewer", "ui.perfetto.dev"), 2, "is no address of a page"),
         (("{naive}", "--viewer", "file:///x"), 2, "is no address of a page"),

@@ -141,6 +141,25 @@ def test_volta_has_no_tf32(reports: dict[str, TraceReport | AnalyzeError]) -> No
         assert "8.0" in {r.code: r.reason for r in report.not_applicable}["PREC102"]
 
 
+def test_volta_could_multiply_in_half_precision(
+    reports: dict[str, TraceReport | AnalyzeError],
+) -> None:
+    (known,) = findings(report_of(reports, "hta-ns"), "PREC104")
+    assert known.severity == "info"
+    assert known.measures["share"] == pytest.approx(0.49, abs=0.005)
+    assert known.savings_share == pytest.approx(0.43, abs=0.005)
+    assert "was not recorded" in known.uncertain[0]
+    (no_peak,) = findings(report_of(reports, "kin-r50-w0-v19"), "PREC104")
+    assert no_peak.measures["share"] == pytest.approx(0.35, abs=0.005)
+    assert no_peak.savings_us is None
+    assert not no_peak.uncertain
+    for name in ("par-dlrm-w7", "kin-gpumetrics-exp"):  # short products beside other work
+        assert "PREC104" in {rule.code for rule in report_of(reports, name).passed}, name
+    for name in ("switch-a100", "swin-a4000", "tl-h100-qwen", "tl-mi300-qwen", "kin-r50-w0-v181"):
+        report = report_of(reports, name)
+        assert "PREC104" in {rule.code for rule in report.not_applicable}, name
+
+
 def test_unknown_inputs_lower_the_confidence(
     reports: dict[str, TraceReport | AnalyzeError],
 ) -> None:

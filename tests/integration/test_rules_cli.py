@@ -94,6 +94,30 @@ def test_nothing_to_test(run_analyze: RunAnalyze, tmp_path: Path) -> None:
     assert run_analyze("rules", "test", tmp_path / "none.yaml").returncode == 4
 
 
+def test_a_pack_file_names_the_rules_of_its_folder(run_analyze: RunAnalyze, tmp_path: Path) -> None:
+    write(tmp_path)
+    pack = tmp_path / "pack.yaml"
+    pack.write_text("version: 1\npack: mine\n")
+    done = run_analyze("rules", "test", pack)
+    assert (done.returncode, done.stdout.splitlines()[-1][:16]) == (0, "1 rule: 2 passed")
+    assert run_analyze("rules", "check", pack).stdout == "1 rule checked, no problems\n"
+
+
+def test_a_broken_test_is_told_by_every_command(
+    run_analyze: RunAnalyze, tmp_path: Path, samples: Path
+) -> None:
+    file = write(tmp_path, "  - {name: a, trace: /somewhere/a.json, expect: pass}\n")
+    trace = samples / "synthetic-naive.json.gz"
+    for command in (
+        ["rules", "check", file], ["rules", "test", file], ["explain", "MY101", "--rules", file],
+        [trace, "--rules", file],
+    ):  # fmt: skip
+        done = run_analyze(*command)
+        assert done.returncode == 4
+        assert "must be the name of a sample trace" in done.stderr
+        assert "write {state: pass}" in done.stderr
+
+
 def test_names_in_rules_never_reach_the_terminal_as_escapes(
     run_analyze: RunAnalyze, tmp_path: Path
 ) -> None:

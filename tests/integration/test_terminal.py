@@ -12,12 +12,9 @@ import pytest
 from pyte import modes
 
 from analyze.report.formats import FORMATS, Rendering, render
+from tests.conftest import copied_to_a_deep_folder
 from tests.integration import test_formats_cli
-from tests.integration.test_formats_cli import (
-    copied_to_a_deep_folder,
-    on_a_terminal,
-    without_color,
-)
+from tests.integration.test_formats_cli import on_a_terminal, without_color
 from tests.report.report_factory import HOSTILE, hostile_report
 
 hostile = test_formats_cli.hostile

@@ -70,6 +70,19 @@ def test_a_finding_is_found_by_its_fingerprint_with_context(
     assert "aten::matmul" not in names
 
 
+def test_one_step_that_is_nearly_everything_is_told_to_be_so(
+    samples: Path, run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    one, small = tmp_path / "one.json.gz", tmp_path / "small.json.gz"
+    run_analyze("trim", samples / NAIVE, "--steps", "3", "-o", one)
+    again = ("trim", one, "--around", "COPY101", "--forward", "ProfilerStep#3", "-o", small)
+    done = run_analyze(*again)
+    assert "hint      nearly everything lies in the same forward; --context MS keeps" in done.stderr
+    assert "nearly everything" not in run_analyze(*again, "--context", "0.01").stderr
+    of_three = run_analyze("trim", samples / NAIVE, "--around", "COPY101", "-o", small)
+    assert "nearly everything" not in of_three.stderr
+
+
 def test_a_time_is_kept(samples: Path, run_analyze: RunAnalyze, tmp_path: Path) -> None:
     output = tmp_path / "small.json"
     done = run_analyze("trim", samples / NAIVE, "--between", "0us - 1ms", "-o", output)
@@ -189,14 +202,14 @@ def test_a_damaged_file_gives_its_intact_events(
         (["--between", "3ms-1ms"], 2, "ends before it begins"),
         (["--between", "3-1"], 2, "is not like 10ms-20ms"),
         (["--steps", "2", "--forwards", "0"], 2, "--steps and --forwards: choose one of them"),
-        (["--around", "NOPE999"], 2, "no such finding; the trace has COPY101, ATTN103, OCC102"),
-        (["--around", "99"], 2, "no such finding"),
+        (["--around", "NOPE999"], 2, "no finding NOPE999: it has 3 findings: COPY101"),
+        (["--around", "99"], 2, "no finding 99"),
         (["--steps", "2", "--context", "1"], 2, "--context needs --around"),
         (["--steps", "2", "--keep", "x"], 2, "--keep needs --anonymise"),
         (["--steps", "2", "--forward", "nope"], 2, "no annotation of that name"),
         (["--around", "COPY101", "--context", "nan"], 2, "nan is no number of milliseconds"),
-        (["--between", "5s-6s"], 2, "nothing was recorded in 5 s to 6 s from the trace start; the"),
-        (["--between", "5s-999999999999s"], 2, "in 5 s to the trace's end; the trace"),
+        (["--between", "5s-6s"], 2, "in 5 s to 6 s from the trace start (of 7.38 ms); nothing"),
+        (["--between", "5s-999999999999s"], 2, "in 5 s to the trace's end (of 7.38 ms); no"),
         (["--between", "99999999998s-99999999999s"], 2, "ends before it begins"),
     ],
 )
@@ -213,6 +226,24 @@ def test_what_is_wrong_is_one_line(
     assert done.returncode == code
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(("others", "words"), [([], "step 3"), ([4], "step 3 (of steps 3 to 4)")])
+def test_of_a_step_without_any_time_nothing_is_written(
+    others: list[int], words: str, run_analyze: RunAnalyze, tmp_path: Path
+) -> None:
+    path, output = tmp_path / "t.json", tmp_path / "small.json"
+    steps = [
+        {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{number}", "pid": 1, "tid": 1,
+         "ts": 100 * number, "dur": 10 * (number - 3)}
+        for number in (3, *others)
+    ]  # fmt: skip
+    op = {**steps[0], "cat": "cpu_op", "name": "aten::mm", "ts": 1000, "dur": 5}
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [*steps, op]}))
+    done = run_analyze("trim", path, "--steps", "3", "-o", output)
+    assert done.returncode == 2
+    assert f"nothing was recorded in {words}; nothing was written" in done.stderr
     assert not output.exists()
 
 

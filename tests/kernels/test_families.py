@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 ATEN = "void at::native::"
 VECTORIZED = f"{ATEN}vectorized_elementwise_kernel<4, at::native::"
 NAMES = [
+    # experts, embeddings and convolutions whose names hold other words
+    ("void vllm::moe::topkGatingSoftmax<8, 64, 4>(float const*)", "moe.route"),
+    ("_combined_routing_memset", "moe.route"),
+    ("_sum_bitmatrix_rows", "moe.route"),
+    ("dense_embedding_codegen_forward_unweighted_kernel<float>", "embed"),
+    ("miopenSp3AsmConv_v30_3_1_gfx9_fp32_f2x3_stride1.kd", "conv"),
     # FlashAttention 2, 3, 4
     (
         "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4, false, "
@@ -48,6 +54,7 @@ NAMES = [
     ("bwd_preprocess", "attn.aux"),
     ("kernel_unified_attention_2d", "attn.fwd"),
     ("void paged_attention_ll4mi_QKV_mfma16_kernel<0, __hip_bfloat16>", "attn.fwd"),
+    ("void paged_attention_ll4mi_reduce_kernel<__hip_bfloat16, 128>", "attn.aux"),
     ("void flashinfer::BatchDecodeWithPagedKVCacheKernel<a>", "attn.fwd"),
     # Triton
     ("triton_tem_fused_flex_attention_0", "triton.template"),
@@ -58,6 +65,8 @@ NAMES = [
     ("triton__0d1d2d", "triton.other"),
     # matrix products
     ("ampere_sgemm_128x64_nn", "gemm"),
+    ("void marlin::Marlin<half, 4, 256>(int4 const*)", "gemm"),
+    ("_finalize_matmul_scatter_bf16", "gemm.aux"),
     ("volta_h884gemm_64x64_ldg8_nn", "gemm"),
     ("void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_128x128_16x4_nn_align4>(Params)", "gemm"),
     ("sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_warpgroupsize1x1x1", "gemm"),

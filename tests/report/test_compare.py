@@ -11,9 +11,14 @@ from analyze.diff.same_work import input_shapes, is_same_work
 from analyze.engine.loading import load_rules
 from analyze.engine.run import run_rules
 from analyze.errors import AnalyzeError
+from analyze.report.captures_text import render_captures, render_traces
 from analyze.report.compare import compare, unique_names
 from analyze.report.compare_markdown import compare_markdown
 from analyze.report.compare_text import render_compare
+from analyze.report.formats import Rendering
+from analyze.report.latency_words import UNSTEADY
+from analyze.report.markdown import write_markdown
+from analyze.report.text import write_text
 from analyze.tables.build import Trace, load_trace
 from tests.conftest import MakeTrace
 from tests.report.report_factory import report_of
@@ -155,6 +160,33 @@ def test_wrong_results_are_never_the_fastest(tmp_path: Path, samples: Path) -> N
     assert "WRONG" in text
     assert "1 GiB" in text
     assert "9 us" in text
+
+
+def test_an_unsteady_latency_is_a_caution_wherever_traces_stand_side_by_side(
+    tmp_path: Path, samples: Path
+) -> None:
+    unsteady = {"latency": {"median_us": 62_800.0, "p10_us": 48_000.0, "p90_us": 121_110.0}}
+    steady = {"latency": {"median_us": 150.0, "p10_us": 100.0, "p90_us": 199.0}}
+    unknown: dict[str, Any] = {"latency": {"median_us": 9.0}}
+    measured = {"naive": unsteady, "sdpa-flash": steady, "sdpa-cudnn": unknown}
+    traces = capture_folder(tmp_path, samples, **measured)
+    note = "careful: latency of {} is unsteady: 48 ms to 121 ms (p10 to p90)"
+    data = compared(traces)
+    reports = [run_rules(trace, RULES) for trace in traces]
+    for text in (render_compare(data), render_captures(reports), render_traces(reports)):
+        assert note.format("naive") in text
+        assert text.count("unsteady") == 1
+    for markdown in (compare_markdown(data), write_markdown(reports, Rendering())):
+        assert f"- {note.format('`naive`')}\n" in markdown
+    alone = write_text(reports[:1], Rendering())
+    assert "62.8 ms with the profiler off, unsteady: 48 ms to 121 ms (p10 to p90)" in alone
+
+
+def test_capture_and_analyze_agree_on_what_is_unsteady() -> None:
+    pytest.importorskip("torch")
+    from capture import overview  # noqa: PLC0415 - it needs torch
+
+    assert overview.UNSTEADY == UNSTEADY
 
 
 def test_equal_file_names_are_told_apart(tmp_path: Path, samples: Path) -> None:

@@ -1,5 +1,6 @@
 """Outputs are written whole or not at all, whatever interrupts the writing."""
 
+import gzip
 import resource
 import signal
 import stat
@@ -46,6 +47,23 @@ def test_the_old_content_stays_when_the_writing_fails(tmp_path: Path) -> None:
         write_half()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_trace_is_packed_as_well_as_torch_packs_it(samples: Path, tmp_path: Path) -> None:
+    text = gzip.decompress((samples / "synthetic-sdpa-math.json.gz").read_bytes())
+    with write_trace(tmp_path / "t.json.gz", b"[") as document:
+        document.write(text)
+    assert (tmp_path / "t.json.gz").stat().st_size < 1.02 * len(gzip.compress(text, 6))
+
+
+def test_links_that_lead_to_each_other_are_an_error_and_stay(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.symlink_to(other)
+    other.symlink_to(one)
+    with pytest.raises(AnalyzeError, match=f"{one}: cannot be written: Too many levels of symbol"):
+        write_whole(one, "text")
+    assert one.is_symlink()
+    assert other.is_symlink()
 
 
 @pytest.mark.usefixtures("hangups_are_heard")

@@ -106,14 +106,21 @@ def test_escapes_are_undone_to_the_same_text(monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_lines_of_the_project_alone(source: str | None, expected: SourceLine | None) -> None:
-    assert source_line(source, "/ci/checkout") == expected
+    assert source_line(source, Path("/ci/checkout")) == expected
 
 
-def test_without_a_workspace_absolute_paths_name_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_workspace_the_current_folder_is_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     report = report_of(finding(source="/ci/checkout/model.py:7"))
     monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.py").touch()
     ((_, properties, _),) = commands(write_github([report], Rendering()))
     assert "file" not in properties
+    here = report_of(finding(source=f"{tmp_path}/model.py:7"))
+    ((_, properties, _),) = commands(write_github([here], Rendering()))
+    assert (properties["file"], properties["line"]) == ("model.py", "7")
     monkeypatch.setenv("GITHUB_WORKSPACE", "/ci/checkout")
     ((_, properties, _),) = commands(write_github([report], Rendering()))
     assert (properties["file"], properties["line"]) == ("model.py", "7")

@@ -16,6 +16,8 @@ from analyze.report.summary import summarise
 from analyze.report.summary_text import render_summary
 from analyze.report.text import render_report
 from analyze.tables.build import load_trace
+from tests.conftest import MakeTrace
+from tests.tables.test_attribution import kernel
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = (
@@ -57,3 +59,14 @@ def test_other_formats(name: str, format_name: str, samples: Path) -> None:
 def test_summaries(name: str, samples: Path) -> None:
     summary = summarise(load_trace(samples / f"{name}.json.gz"))
     compare(render_summary(summary), f"{name}.summary", samples)
+
+
+def test_families_share_all_gpu_time(make_trace: MakeTrace) -> None:
+    """Copies among them, which can take longer than all kernels."""
+    copy = {**kernel(None, 100, 30, "Memcpy HtoD"), "cat": "gpu_memcpy"}
+    lines = render_summary(summarise(make_trace([kernel(None, 0, 10), copy]))).splitlines()
+    first = lines.index("GPU time by family") + 2
+    assert [line.split() for line in lines[first : first + 2]] == [
+        ["memcpy", "1", "30", "us", "75", "%"],
+        ["unknown", "1", "10", "us", "25", "%"],
+    ]

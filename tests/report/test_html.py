@@ -23,7 +23,7 @@ from analyze.report.html_report.writer import write_html
 from analyze.report.views import with_views
 from analyze.tables.catalogue import FAMILIES
 from tests.conftest import RunAnalyze
-from tests.report.test_views import many
+from tests.report.test_views import many, steps
 from tests.tables.test_attribution import Event, kernel, launch, mark, op
 
 HOSTILE = (
@@ -38,6 +38,7 @@ HOSTILE = (
     "&lt;b&gt; &amp; 100%",
     "name " * 2000,
 )
+SVG = "{http://www.w3.org/2000/svg}"
 SAMPLES = (
     "synthetic-naive",
     "synthetic-sdpa-math",
@@ -186,15 +187,36 @@ def test_without_scripts_findings_and_tables_are_there(samples: Path) -> None:
         "NVIDIA A100-SXM4-80GB",
         "100 % linked to a launch",
         "SYNTHETIC",
-        "Forward 1 of 3, 2.39 ms: the median by GPU busy time",
+        "Timeline of forward 0",
+        "Forward 0 (one of 3), 2.39 ms: the median by GPU busy time",
     ):
         assert words in seen
+
+
+def test_a_step_is_called_by_its_own_number(make_report: MakeReport) -> None:
+    report = make_report(steps(40, 20, 30))
+    page = parsed(write_html([report], Rendering()))
+    seen = text_of(page)
+    assert "Timeline of step 6" in seen
+    assert "Step 6 (one of 3), 900 us: the median by GPU busy time, 30 us" in seen
+    [label] = [str(part.get("aria-label")) for part in page.iter("canvas")]
+    assert label.startswith("Timeline of step 6: 1 thread of the host")
+
+
+def test_a_step_whose_number_is_not_stored_has_none(make_report: MakeReport) -> None:
+    report = make_report(steps(40, 20, 30))
+    assert report.views is not None
+    timeline = {key: part for key, part in report.views["timeline"].items() if key != "step"}
+    before = replace(report, views={**report.views, "timeline": timeline})
+    seen = text_of(parsed(write_html([before], Rendering())))
+    assert "Timeline of one step" in seen
+    assert "One of 3 steps, 900 us: the median by GPU busy time, 30 us" in seen
 
 
 def test_of_a_cpu_only_trace_it_says_that_there_is_no_gpu_work(samples: Path) -> None:
     seen = text_of(parsed(write_html([report_of(samples / "cpu-naive.json.gz")], Rendering())))
     assert "No GPU work was recorded" in seen
-    assert "Timeline of one" in seen
+    assert "Timeline of forward 2" in seen
     assert "Occupancy, reported" not in seen
 
 
@@ -410,6 +432,20 @@ def test_every_family_is_drawn_as_what_it_is() -> None:
     assert len(letters) == len(set(letters))
 
 
+def test_a_group_has_the_same_pattern_in_charts_and_timeline(samples: Path) -> None:
+    page = parsed(write_html([report_of(samples / "synthetic-naive.json.gz")], Rendering()))
+    patterned = {group.key for group in GROUPS if group.pattern}
+    style = next(page.iter("style")).text or ""
+    assert "copy" in patterned
+    defined = {str(part.get("id")) for part in page.iter(f"{SVG}pattern")}
+    assert defined == {f"p-{key}" for key in (*patterned, "sync", "idle")}
+    assert {key for key in patterned if f".ink-{key} {{" in style} == patterned
+    (swatch,) = [part for part in page.iter(f"{SVG}g") if part.get("id") == "s-copy"]
+    assert "url(#p-copy)" in [part.get("fill") for part in swatch]
+    (data,) = data_of(page)
+    assert [group["pattern"] for group in data["groups"]] == [group.pattern for group in GROUPS]
+
+
 def test_a_trace_of_100_000_kernels_is_under_3_mb(make_report: MakeReport) -> None:
     text = write_html([make_report(many(100_000, names=1000))], Rendering())
     assert len(text.encode()) < 3_000_000
@@ -426,7 +462,10 @@ def test_the_command_writes_it_and_writes_it_again_from_the_result(
     html, result, again = (tmp_path / name for name in ("a.html", "result.json", "b.htm"))
     done = run_analyze(trace, "-o", html, "--also", result)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"analyze: wrote {html}; open it in a browser\n", "and of JSON no word"
+    named = f"analyze: wrote {html}; open it in a browser\nanalyze: wrote {result}\n"
+    assert done.stderr == named, "every file, where one of them is for people"
+    alone = run_analyze(trace, "-o", tmp_path / "b.json")
+    assert alone.stderr == "", "files for programs alone without a word"
     assert html.read_text().startswith("<!doctype html>")
     done = run_analyze("--from", result, "-o", again)
     assert (done.returncode, done.stdout) == (1, "")

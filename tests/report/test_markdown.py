@@ -56,7 +56,7 @@ def test_a_heading_a_verdict_a_table_and_details() -> None:
         "Most to save: unfused-attention (ATTN103)",
         "aten::masked_fill > aten::clone > aten::copy_",
         "365 us, 16 % of GPU busy time",
-        "2 findings, 1 benign, 1 not applicable",
+        "2 findings, 1 benign, 2 not applicable",
     )
     for said in expected:
         assert said in text

@@ -18,9 +18,11 @@ from analyze.engine.run import run_rules
 from analyze.errors import AnalyzeError, TraceError
 from analyze.report import stored_result
 from analyze.report.formats import FORMATS, Rendering, render
+from analyze.report.result_schema import result_schema
 from analyze.report.stored_result import read_results
+from analyze.report.text import MOST_REPORTS
 from analyze.report.views import with_views
-from analyze.words import inert_to_ci, printable
+from analyze.words import UNPRINTABLE, inert_to_ci, printable
 from tests.conftest import MakeTrace
 from tests.report.sample_reports import report_of, reports_of, rules
 from tests.report.test_result_schema import HOSTILE, strictly, validate
@@ -205,6 +207,62 @@ def places_in(data: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | i
         if isinstance(data[key], dict | list):
             found += places_in(data[key], (*path, key))
     return found
+
+
+ESCAPE = "\x1b]0;title\x07\u202e"
+DEFINITIONS = result_schema()["$defs"]
+FILLING = {"string": "", "object": {}, "array": [None], "boolean": True, "integer": 1, "number": 1}
+
+
+def full(schema: dict[str, Any], value: Any, *, fill: bool) -> Any:
+    """Return a value with an escape in every text and, to fill it, nothing null or empty."""
+    if "$ref" in schema:
+        return full(DEFINITIONS[schema["$ref"].removeprefix("#/$defs/")], value, fill=fill)
+    if "anyOf" in schema:
+        return full(schema["anyOf"][0], value, fill=fill)
+    if "enum" in schema or "const" in schema:
+        return schema["enum"][0] if value is None and fill else value
+    if fill and value in (None, [], {}):
+        kinds = schema["type"]
+        value = FILLING[kinds if isinstance(kinds, str) else kinds[0]]
+    if isinstance(value, dict):
+        return full_object(schema, value, fill=fill)
+    if isinstance(value, list):
+        return [full(schema.get("items", {}), item, fill=fill) for item in value]
+    return f"{value}{ESCAPE}" if isinstance(value, str) else value
+
+
+def full_object(schema: dict[str, Any], value: dict[str, Any], *, fill: bool) -> dict[str, Any]:
+    """Do the same with an object; views are drawn, so that one part of them fits the others."""
+    known, others = schema.get("properties", {}), schema.get("additionalProperties", {})
+    named = {
+        key: full(part, value.get(key), fill=fill and key != "views") for key, part in known.items()
+    }
+    more = {key: item for key, item in value.items() if key not in known}
+    if others and fill and not more:
+        more = {"": None}
+    any_key = ESCAPE if others else ""
+    return named | {f"{key}{any_key}": full(others, item, fill=fill) for key, item in more.items()}
+
+
+@pytest.mark.parametrize("verbose", [False, True], ids=["brief", "verbose"])
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("sample", ["synthetic-naive", "cpu-naive"])
+def test_no_text_of_a_stored_result_reaches_the_terminal_raw(
+    sample: str, name: str, verbose: bool, samples: Path, tmp_path: Path
+) -> None:
+    """Whatever a key holds, and also where a report of ours has nothing in it."""
+    report = report_of(samples / f"{sample}.json.gz")
+    document = json.loads(json.dumps(report.to_dict()))
+    for number, finding in enumerate(document["findings"]):
+        finding["baseline"] = ("better", "known", "worse", "new")[number % 4]
+    path = tmp_path / "escapes.json"
+    path.write_text(json.dumps(full(DEFINITIONS["result"], document, fill=True)))
+    [read] = read_results(str(path))
+    for reports in ([read], [read] * (MOST_REPORTS + 1)):
+        text = render(name, reports, Rendering(verbose))
+        found = UNPRINTABLE.search(text.replace("\n", " "))
+        assert not found, text[found.start() - 200 : found.end() + 50]
 
 
 ODD = st.one_of(

@@ -217,6 +217,15 @@ def test_what_puts_the_recording_in_doubt_comes_first() -> None:
     assert "what it costs" not in verdict(report_of(cold))
 
 
+def test_events_with_an_odd_date_are_said() -> None:
+    dates = {"times_zero": 1, "times_outside": 2}
+    report = sample_report()
+    odd = dataclasses.replace(report, quality={**report.quality, **dates})
+    written = " ".join(write_text([odd], Rendering()).split())
+    words = "1 event dated 0, 2 events dated outside of the recording: counted, but left out of"
+    assert words in written
+
+
 def test_no_share_is_more_than_the_whole() -> None:
     wait = finding(savings_us=6e4, savings_of="cpu", savings_share=60.0, per="forward")
     assert verdict(report_of(wait)).endswith("at most 60 ms per forward.")
@@ -234,6 +243,11 @@ def test_no_share_is_more_than_the_whole() -> None:
         ("swin-a4000", "LAUNCH103", "The recording itself comes first: cold-launch (LAUNCH103)"),
         ("switch-a100", "LAUNCH103", "The recording itself comes first: cold-launch (LAUNCH103)"),
         ("hta-cp-evsync-ms", "PREC102", "The GPU is idle 98 % of the time"),
+        (
+            "hta-ns",
+            "PREC104",
+            "Most to save: mixed-precision-off (PREC104), at most 40.3 ms per step",
+        ),
     ],
 )
 def test_real_traces_lead_with_what_matters_most(

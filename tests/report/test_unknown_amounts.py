@@ -10,14 +10,19 @@ from analyze.engine.loading import load_rules
 from analyze.engine.run import run_rules
 from analyze.report.compare import compare
 from analyze.report.diff import diff
+from analyze.report.formats import FORMATS, Rendering, render
 from analyze.report.kernels import kernels_report
 from analyze.report.kernels_text import render_kernels
 from analyze.report.ops import average_ops
 from analyze.report.regions import report_regions
+from analyze.report.stored_result import read_results
 from analyze.report.summary import summarise
 from analyze.report.summary_text import render_summary
+from analyze.report.views import build_views, with_views
 from analyze.tables.build import Trace, load_trace
 from tests.conftest import MakeTrace, RunAnalyze
+from tests.report.test_html import parsed, text_of
+from tests.report.test_result_schema import strictly, validate
 from tests.tables.test_attribution import kernel, launch, mark, op
 from tests.tables.test_memory import moved
 
@@ -84,6 +89,36 @@ def test_kernels_without_durations_take_no_known_time(make_trace: MakeTrace) -> 
     assert summarise(trace)["top5_kernels"] == [{"name": "k", "count": 1, "time_us": None}]
     assert average_ops(trace)["total"]["self_device_us"] is None
     assert compared(trace)["gpu_busy_us"] is None
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_no_format_takes_an_unknown_time_for_none(
+    name: str, make_trace: MakeTrace, tmp_path: Path
+) -> None:
+    """Nor does it when it is written from the stored result, which is as documented."""
+    trace = make_trace([without_duration(kernel(None, 10, 5, name)) for name in ("k", "k2")])
+    report = with_views(run_rules(trace, RULES), trace)
+    assert report.coverage["unlinked_gpu_time_us"] is None
+    stored = tmp_path / "stored.json"
+    stored.write_text(render("json", [report], Rendering()))
+    validate(strictly(stored.read_text()))
+    text = render(name, read_results(str(stored)), Rendering(verbose=True))
+    assert text == render(name, [report], Rendering(verbose=True))
+    said = text_of(parsed(text)) if name == "html" else text
+    assert "0 us" not in said
+    if name == "html":
+        assert "an unknown time of GPU work in the whole trace" in said
+        assert "2 kernels of 2 names, unknown summed" in said
+
+
+def test_families_and_kernels_of_unknown_time_come_last(make_trace: MakeTrace) -> None:
+    unknown = without_duration(kernel(None, 10, 5, "ampere_sgemm_128x64_tn"))
+    drawn = build_views(make_trace([unknown, kernel(None, 20, 5, "softmax_warp_forward")]))
+    assert [(f["family"], f["total_us"]) for f in drawn["families"]] == [
+        ("softmax", 5),
+        ("gemm", None),
+    ]
+    assert [row["total_us"] for row in drawn["kernels"]["rows"]] == [5, None]
 
 
 def test_known_durations_beside_unknown_ones_are_summed(make_trace: MakeTrace) -> None:

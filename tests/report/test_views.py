@@ -15,6 +15,7 @@ from analyze.cli.check import load_and_check
 from analyze.engine.loading import load_rules
 from analyze.engine.result import TraceReport
 from analyze.errors import AnalyzeError, NothingToCheckError, TraceError
+from analyze.report.summary import sum_of_known
 from analyze.report.views import build_views, with_views
 from analyze.report.views.gpu_lanes import MAX_IDLE_TIMES, MAX_ROWS, MAX_SLICES, rows_of
 from analyze.report.views.host_lanes import MAX_CALLS, MAX_SPANS, MAX_THREADS
@@ -58,6 +59,36 @@ def test_the_median_forward_is_drawn_and_the_range_is_said(make_trace: MakeTrace
     assert (drawn.least_us, drawn.most_us) == (10, 40)
     assert (drawn.start_us, drawn.dur_us) == (2000, 50)
     assert (drawn.cpu_start_us, drawn.cpu_dur_us) == (0, 50)
+
+
+def steps(*gpu: float) -> list[Event]:
+    """Steps from ProfilerStep#4 on, of one kernel each."""
+    return [
+        event
+        for number, time in enumerate(gpu)
+        for event in (
+            mark(f"ProfilerStep#{number + 4}", 1000 * number, 900),
+            launch(number + 1, 1000 * number + 10),
+            kernel(number + 1, 1000 * number + 20, time),
+        )
+    ]
+
+
+def test_a_step_has_its_own_number_and_a_forward_only_its_place(make_trace: MakeTrace) -> None:
+    drawn = timeline(make_trace(steps(40, 20, 30)))
+    assert (drawn.forward_is, drawn.index, drawn.step) == ("ProfilerStep", 2, 6)
+    drawn = timeline(make_trace([*steps(40, 20, 30), mark("model", 1000, 100)], forward="model"))
+    assert (drawn.forward_is, drawn.index, drawn.step) == ("model", 0, None)
+
+
+def test_the_number_of_a_step_is_unknown_in_results_stored_before(make_trace: MakeTrace) -> None:
+    stored = build_views(make_trace(steps(40)))
+    del stored["timeline"]["step"]
+    report: Any = TraceReport("made.json", None, {}, {}, views=stored)  # type: ignore[arg-type]
+    found = views_of(report)
+    assert found is not None
+    assert found.timeline is not None
+    assert found.timeline.step is None
 
 
 def test_the_window_reaches_to_the_end_of_the_gpu_work(make_trace: MakeTrace) -> None:
@@ -245,8 +276,20 @@ def test_kernels_beyond_the_most_are_summed(make_trace: MakeTrace) -> None:
     table = views(make_trace(many(700, names=700))).kernels
     assert (table.names, len(table.rows), table.rest_names) == (700, MAX_NAMES, 200)
     assert sum(row.count for row in table.rows) + table.rest_count == table.kernels == 700
-    of_rows = sum(row.total_us for row in table.rows)
-    assert of_rows + table.rest_us == pytest.approx(table.kernel_time_us)
+    summed = sum_of_known([*(row.total_us for row in table.rows), table.rest_us])
+    assert summed == pytest.approx(table.kernel_time_us)
+
+
+@pytest.mark.parametrize(("known", "rest"), [(MAX_NAMES, None), (MAX_NAMES + 2, 10)])
+def test_kernels_of_unknown_time_come_last_and_are_no_zero(
+    known: int, rest: float | None, make_trace: MakeTrace
+) -> None:
+    events = [kernel(None, 10 * number, 5, f"k{number}") for number in range(known + 3)]
+    for event in events[known:]:
+        del event["dur"]
+    table = views(make_trace(events)).kernels
+    assert (table.rest_names, table.rest_us) == (known + 3 - MAX_NAMES, rest)
+    assert table.kernel_time_us == 5 * known
 
 
 def test_long_names_are_cut_and_say_so(make_trace: MakeTrace) -> None:
@@ -291,7 +334,7 @@ def test_the_range_of_occupancies_and_the_limit_of_most_time(real_traces: Path) 
 def test_families_add_up_to_all_gpu_work(samples: Path) -> None:
     trace = load_trace(samples / "synthetic-naive.json.gz")
     families = views(trace).families
-    assert sum(family.total_us for family in families) == pytest.approx(
+    assert sum_of_known([family.total_us for family in families]) == pytest.approx(
         trace.table("gpu_ops")["dur_us"].sum()
     )
     copies = next(family for family in families if family.kind == "memcpy")

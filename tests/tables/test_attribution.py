@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from analyze.tables.build import load_trace
+from analyze.tables.sources import user_line
 from tests.conftest import MakeTrace
 
 Event = dict[str, Any]
@@ -158,6 +159,28 @@ def test_a_forward_can_be_named(make_trace: MakeTrace) -> None:
     assert named.table("ops")["forward"].to_list() == [0]
 
 
+def test_a_forward_inside_one_of_its_name_is_a_part_of_it(make_trace: MakeTrace) -> None:
+    """Its parent's work is as well what comes after it; where both begin at once, too."""
+    trace = make_trace(
+        [
+            mark("fwd", 0, 10), mark("fwd", 0, 100), mark("fwd", 30, 10), mark("fwd", 90, 10.5),
+            launch(1, 5), launch(2, 55), mark("fwd", 200, 10), launch(3, 205), launch(4, 150),
+            *(kernel(number, 300 + 10 * number, 5) for number in range(1, 5)),
+        ],
+        forward="fwd",
+    )  # fmt: skip
+    forwards = trace.table("forwards").select("start_us", "gpu_ops").rows()
+    assert forwards == [(0, 2), (200, 1)]
+    assert trace.table("kernels")["forward"].to_list() == [0, 0, 1, None]
+
+
+def test_forwards_that_overlap_are_two(make_trace: MakeTrace) -> None:
+    marks = [mark("fwd", 0, 100), mark("fwd", 50, 100)]
+    ops = [op("a", 10, 5), op("b", 60, 5), op("c", 120, 5)]
+    trace = make_trace([*marks, *ops], forward="fwd")
+    assert trace.table("ops")["forward"].to_list() == [0, 1, 1]
+
+
 def test_without_annotations_the_trace_is_one_forward(make_trace: MakeTrace) -> None:
     trace = make_trace([op("a", 0, 50), launch(1, 10), kernel(1, 60, 10), kernel(9, 80, 10)])
     assert trace.forward_source == "trace"
@@ -206,6 +229,27 @@ def test_the_users_line_is_the_innermost_frame_that_is_not_a_librarys(
     assert trace.table("ops")["source"].to_list() == ["model.py:40", "train.py:12"]
 
 
+@pytest.mark.parametrize(
+    ("file", "is_the_users"),
+    [
+        ("queue.py", False),
+        ("dataclasses.py", False),
+        ("_weakrefset.py", False),
+        ("json/decoder.py", False),
+        ("concurrent/futures/thread.py", False),
+        ("/usr/lib/python3.11/enum.py", False),
+        ("torch/_ops.py", False),
+        ("<frozen runpy>", False),
+        ("queues.py", True),
+        ("mine/queue.py", True),
+        ("test/test_model.py", True),
+        ("/srv/me/train.py", True),
+    ],
+)
+def test_a_line_of_the_standard_library_is_not_the_users(file: str, is_the_users: bool) -> None:
+    assert user_line(f"{file}(180): get") == (f"{file}:180" if is_the_users else None)
+
+
 def test_two_trees_an_annotation_may_straddle_python_frames(make_trace: MakeTrace) -> None:
     trace = make_trace([
         host("python_function", "a.py(1): enter", 0, 20), mark("region", 10, 50),
@@ -245,6 +289,77 @@ def test_odd_times_are_counted_and_placed_nowhere(make_trace: MakeTrace) -> None
     assert (report.negative, report.impossible, report.zero_start) == (1, 1, 1)
     assert trace.table("trace")["gpu_busy_us"].to_list() == [5]
     assert trace.table("kernels").height == 4
+
+
+NOW = 1_700_000_000_000_000
+
+
+def around_a_launch(*events: Event) -> list[Event]:
+    """A launch and its kernel on the clock of the day, and what else there is."""
+    return [op("aten::mm", NOW, 50), launch(1, NOW + 10), kernel(1, NOW + 20, 5), *events]
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        host("cuda_event", "cudaEventRecord", 0, 0.001),
+        host("cuda_sync", "Stream Sync", 0, 5),
+        host("gpu_user_annotation", "attn_fwd", 0, 5),
+        {"ph": "i", "name": "Iteration Start", "pid": "Traces", "ts": 0},
+        {"ph": "i", "name": "[memory]", "pid": 9, "tid": MAIN, "ts": 0, "args": {"Bytes": 8}},
+        {"ph": "C", "name": "counter", "pid": 0, "ts": 0, "args": {"": 1}},
+        kernel(None, 0, 0),
+    ],
+    ids=lambda event: event.get("cat", event["name"]),
+)
+def test_an_event_dated_0_does_not_move_the_start_of_the_trace(
+    make_trace: MakeTrace, foreign: Event
+) -> None:
+    trace = make_trace(around_a_launch(foreign))
+    assert trace.table("ops")["start_us"].to_list() == [0]
+    assert trace.clock.report.zero_start == 1
+
+
+def test_without_calls_a_kernel_dated_0_is_seen_by_the_ops(make_trace: MakeTrace) -> None:
+    trace = make_trace([op("aten::mm", NOW, 50), kernel(1, NOW + 20, 5), kernel(2, 0, 0)])
+    assert trace.table("kernels")["start_us"].to_list() == [20, None]
+
+
+def test_a_trace_may_begin_at_0_long_before_its_first_op(make_trace: MakeTrace) -> None:
+    frame = host("python_function", "train.py(1): main", 0, 3_000_000)
+    trace = make_trace([frame, op("aten::mm", 2_000_000, 50), kernel(None, 0, 5)])
+    assert trace.table("kernels")["start_us"].to_list() == [0]
+    assert trace.clock.report.zero_start == 0
+
+
+SPAN = {**host("Trace", "PyTorch Profiler (0)", NOW, 1000), "pid": "Spans"}
+SECOND = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("start", "is_outside"),
+    [
+        (5, True),
+        (NOW - SECOND - 1, True),
+        (NOW - SECOND, False),
+        (NOW + 1000 + SECOND, False),
+        (NOW + 1000 + SECOND + 1, True),
+    ],
+)
+def test_gpu_work_dated_outside_of_the_recording_is_placed_nowhere(
+    make_trace: MakeTrace, start: int, is_outside: bool
+) -> None:
+    annotation = host("gpu_user_annotation", "attn_fwd", start, 5)
+    trace = make_trace(around_a_launch(SPAN, kernel(2, start, 5), annotation))
+    assert trace.clock.report.outside == (2 if is_outside else 0)
+    assert trace.table("kernels")["start_us"].null_count() == is_outside
+    assert trace.table("trace")["gpu_busy_us"].to_list() == [5 if is_outside else 10]
+
+
+def test_gpu_work_on_another_clock_keeps_its_times(make_trace: MakeTrace) -> None:
+    trace = make_trace([op("aten::mm", NOW, 50), SPAN, kernel(1, 9_000, 5), kernel(2, 9_005, 5)])
+    assert trace.clock.report.outside == 0
+    assert trace.table("trace")["gpu_busy_us"].to_list() == [10]
 
 
 def test_no_cuda_core_claim_on_other_vendors(make_trace: MakeTrace) -> None:

@@ -76,6 +76,30 @@ def test_the_cause_of_a_gap(
     assert gaps.select("start_us", "dur_us", "cause").rows() == [(20.0, 90.0, cause)]
 
 
+@pytest.mark.parametrize(
+    ("launched_at", "starts", "stream", "cause"),
+    [
+        (40, 190, 7, "device"),  # in the queue for 148 of 170 us
+        (40, 190, 8, "device"),
+        (12, 190, 8, "device"),  # no stream works for so long
+        (12, 119, 8, "stream"),
+        (40, 140, 7, "host"),  # in the queue for less than 100 us
+        (110, 300, 7, "device"),
+        (190, 300, 7, "host"),  # launched only when half of the gap was over
+    ],
+)
+def test_work_that_is_not_begun_at_once_waits_for_the_device(
+    launched_at: int, starts: int, stream: int, cause: str, make_trace: MakeTrace
+) -> None:
+    trace = make_trace([
+        START, launch(1, 10), launch(2, launched_at),
+        kernel(1, 15, 5), kernel(2, starts, 5, "k", stream=stream),
+    ])  # fmt: skip
+    assert trace.table("gaps")["cause"].to_list() == [cause]
+    broad = "device" if cause == "stream" else cause
+    assert trace.table("gpu_ops")["gap_cause"].to_list()[1] in (broad, "outside")
+
+
 def test_what_the_launching_thread_did_in_a_gap(make_trace: MakeTrace) -> None:
     trace = make_trace([
         launch(1, 10), kernel(1, 15, 5, "first"),
@@ -131,6 +155,16 @@ def test_each_device_has_gaps_of_its_own(make_trace: MakeTrace) -> None:
     ])  # fmt: skip
     gaps = trace.table("gaps").select("device", "start_us", "dur_us", "in_ops_us", "in_api_us")
     assert gaps.rows() == [(0, 20.0, 80.0, 40.0, 4.0), (1, 30.0, 80.0, 30.0, 4.0)]
+
+
+def test_what_ran_before_a_gap_is_of_its_own_device(make_trace: MakeTrace) -> None:
+    trace = make_trace([
+        START, *(launch(number, number) for number in range(1, 5)),
+        kernel(1, 15, 5, "a0"), kernel(2, 20, 10, "b0", device=1, stream=20),
+        kernel(3, 100, 5, "a1"), kernel(4, 110, 5, "b1", device=1, stream=20),
+    ])  # fmt: skip
+    gaps = trace.table("gaps").select("device", "previous_name", "next_name", "cause")
+    assert gaps.rows() == [(0, "a0", "a1", "device"), (1, "b0", "b1", "device")]
 
 
 def test_gaps_between_forwards_are_marked_and_have_a_cause(make_trace: MakeTrace) -> None:

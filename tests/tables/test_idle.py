@@ -2,8 +2,9 @@
 
 import pytest
 
+from analyze.tables.coverage import quality
 from tests.conftest import MakeTrace
-from tests.tables.test_attribution import MAIN, host, kernel, launch, mark, op
+from tests.tables.test_attribution import MAIN, Event, host, kernel, launch, mark, op
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,33 @@ def test_what_crosses_earlier_work_of_its_stream(make_trace: MakeTrace) -> None:
     ])  # fmt: skip
     crossing = trace.table("gpu_ops").filter("crosses_earlier")
     assert crossing["name"].to_list() == ["crosses"]
+
+
+def queued(tid: object, start: float) -> Event:
+    """A kernel of an Intel GPU: its arguments name no stream, its row is the queue's."""
+    return {**kernel(None, start, 10), "tid": tid, "args": {"device": 0}}
+
+
+@pytest.mark.parametrize(
+    ("rows", "streams", "crosses", "overlaps"),
+    [
+        ((1, 2), [1, 2], [False, False], 0),
+        (("stream 7", "stream 7 "), [7, 7], [False, True], 1),
+        ((None, None), [None, None], [None, None], 0),
+    ],
+)
+def test_without_an_argument_the_stream_is_that_of_the_row(
+    make_trace: MakeTrace,
+    rows: tuple[object, object],
+    streams: list[int | None],
+    crosses: list[bool | None],
+    overlaps: int,
+) -> None:
+    trace = make_trace([queued(rows[0], 0), queued(rows[1], 5)])
+    gpu_ops = trace.table("gpu_ops")
+    assert gpu_ops["stream"].to_list() == streams
+    assert gpu_ops["crosses_earlier"].to_list() == crosses
+    assert quality(trace)["stream_overlaps"] == overlaps
 
 
 def test_attention_written_as_ops(make_trace: MakeTrace) -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyze.tables.nesting import ROUNDING_NS, Forest, nest
+from analyze.tables.nesting import ROUNDING_NS, Forest, nest, outermost
 
 Interval = tuple[int, int, int]
 
@@ -87,3 +87,18 @@ def test_a_child_may_end_a_rounding_later(overshoot: int, parent: int | None) ->
 def test_an_overlapping_interval_is_kept_as_a_sibling() -> None:
     nodes = forest([(0, 0, 50_000), (0, 10_000, 30_000), (0, 20_000, 45_000)]).nodes
     assert nodes["parent"].to_list() == [None, 0, 0]
+
+
+@given(well_nested())
+def test_outermost_are_those_without_a_parent(rows: list[Interval]) -> None:
+    nodes = forest(rows).nodes
+    roots = nodes.filter(pl.col("parent").is_null())
+    assert outermost(nodes).sort("lane", "start_ns").equals(roots)
+
+
+@pytest.mark.parametrize(
+    ("overshoot", "is_inside"), [(0, True), (ROUNDING_NS, True), (ROUNDING_NS + 1, False)]
+)
+def test_what_ends_after_another_is_not_inside_it(overshoot: int, is_inside: bool) -> None:
+    rows = [(0, 0, 10_000), (0, 5_000, 10_000 + overshoot), (1, 5_000, 6_000)]
+    assert outermost(forest(rows).nodes).height == (2 if is_inside else 3)

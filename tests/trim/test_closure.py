@@ -172,6 +172,27 @@ def test_the_gpu_picture_of_an_annotation_goes_with_it(kept_of: KeptOf) -> None:
     ]
 
 
+def test_a_picture_without_an_id_is_kept_beside_kept_work_only(kept_of: KeptOf) -> None:
+    def region(start: float, correlation: int) -> list[Event]:
+        host = {**op("region", start, 10), "cat": "user_annotation"}
+        work = kernel("k", start + 500, correlation)
+        return [
+            host,
+            call("cudaLaunchKernel", start + 1, correlation),
+            work,
+            {**host, "cat": "gpu_user_annotation", "pid": 0, "tid": 7, "ts": work["ts"], "dur": 5},
+        ]
+
+    # Kernels 1 and 3 are launched in the kept time; kernel 2, launched after it, runs between them.
+    kept = kept_of(
+        *region(110, 1),
+        *(call("cudaLaunchKernel", 150, 3), kernel("k", 900, 3)),
+        *region(250, 2),
+    )
+    pictures = [event for event in kept.events if event["cat"] == "gpu_user_annotation"]
+    assert [picture["ts"] for picture in pictures] == [610]
+
+
 def test_points_in_time_are_kept_where_they_lie(kept_of: KeptOf) -> None:
     def point(phase: str, name: str, start: float) -> Event:
         return {"ph": phase, "name": name, "pid": 1, "tid": 1, "ts": start, "args": {"Bytes": 1}}

@@ -34,7 +34,7 @@ def check(ctx: click.Context, paths: tuple[Path, ...]) -> None:
     Every problem is shown at once, with file, line, column and what to do. Without PATH the
     built-in rules are checked.
     """
-    from analyze.engine.loading import load_rules  # noqa: PLC0415
+    from analyze.engine.loading import lies_in, load_rules  # noqa: PLC0415
     from analyze.engine.problems import InvalidRulesError  # noqa: PLC0415
     from analyze.words import counted  # noqa: PLC0415
 
@@ -44,18 +44,10 @@ def check(ctx: click.Context, paths: tuple[Path, ...]) -> None:
         complain(error)
         click.echo(_tally(error), err=True)
         ctx.exit(error.exit_code)
-    checked = sum(_is_among(Path(rule.file), paths) for rule in rules)
+    checked = sum(not paths or lies_in(rule.file, paths) for rule in rules)
     if not checked:
         raise click.UsageError("there are no rules: " + " ".join(map(str, paths)))
     click.echo(f"{counted(checked, 'rule')} checked, no problems")
-
-
-def _is_among(file: Path, paths: tuple[Path, ...]) -> bool:
-    from analyze.engine.packs import PACK_FILE  # noqa: PLC0415
-
-    places = {path.resolve() for path in paths}
-    places |= {path.parent for path in places if path.name == PACK_FILE}
-    return not places or not places.isdisjoint({file.resolve(), *file.resolve().parents})
 
 
 def _tally(error: "InvalidRulesError") -> str:

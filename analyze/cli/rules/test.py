@@ -89,18 +89,12 @@ def _rules_in(paths: tuple[Path, ...]) -> "list[Rule]":
     Raises:
         NothingToCheckError: there are none.
     """
-    from analyze.engine.loading import load_rules  # noqa: PLC0415
+    from analyze.engine.loading import lies_in, load_rules  # noqa: PLC0415
 
     rules = load_rules(paths, builtin=not paths)
     if paths:
-        folders = [path.resolve() for path in paths]
-        rules = [rule for rule in rules if _lies_in(Path(rule.file), folders)]
+        rules = [rule for rule in rules if lies_in(rule.file, paths)]
     if not rules:
         named = ", ".join(map(str, paths))
         raise NothingToCheckError(f"{named}: there are no rules to test")
     return rules
-
-
-def _lies_in(file: Path, folders: list[Path]) -> bool:
-    resolved = file.resolve()
-    return any(resolved == folder or folder in resolved.parents for folder in folders)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analyze.report.html_report.groups import GROUPS, Group, group_of
+from analyze.report.summary import sum_of_known
 from analyze.report.views.model import FamilyTime
 from analyze.words import duration, share, size
 
@@ -37,7 +38,7 @@ class FamilyCells:
 
 @dataclass(frozen=True)
 class Families:
-    """The bar and the table."""
+    """The bar and the table; of unknown times the bar shows nothing."""
 
     total: str
     parts: list[Part]
@@ -46,10 +47,11 @@ class Families:
 
 def families_of(families: Sequence[FamilyTime]) -> Families | None:
     """Return GPU time by family; None without GPU work."""
-    total = sum(family.total_us for family in families)
     if not families:
         return None
-    return Families(duration(total), parts_of(families), [_row(f, total) for f in families])
+    total = _total_us(families)
+    words = "an unknown time" if total is None else duration(total)
+    return Families(words, parts_of(families), [_row(f, total) for f in families])
 
 
 def parts_of(families: Sequence[FamilyTime], length: float = 1.0) -> list[Part]:
@@ -59,10 +61,10 @@ def parts_of(families: Sequence[FamilyTime], length: float = 1.0) -> list[Part]:
         families: GPU time by family.
         length: of the bar, as a share of the width there is.
     """
-    total = sum(family.total_us for family in families)
+    total = _total_us(families)
     times = [0.0] * len(GROUPS)
     for family in families:
-        times[group_of(family.kind, family.family)] += family.total_us
+        times[group_of(family.kind, family.family)] += family.total_us or 0.0
     order = sorted(range(len(GROUPS)), key=lambda place: -times[place])
     parts, x = [], 0.0
     for place in order:
@@ -78,17 +80,21 @@ def parts_of(families: Sequence[FamilyTime], length: float = 1.0) -> list[Part]:
     return parts
 
 
+def _total_us(families: Sequence[FamilyTime]) -> float | None:
+    return sum_of_known([family.total_us for family in families])
+
+
 def _percent(value: float) -> str:
     return f"{value * 100:.3f}%"
 
 
-def _row(family: FamilyTime, total: float) -> FamilyCells:
+def _row(family: FamilyTime, total: float | None) -> FamilyCells:
     is_kernel = family.kind == "kernel"
     return FamilyCells(
         group=GROUPS[group_of(family.kind, family.family)],
         name=(family.family or "unknown") if is_kernel else family.kind,
         count=f"{family.count:,}",
         time=duration(family.total_us),
-        share=share(family.total_us / total if total else None),
+        share=share(family.total_us / total if family.total_us is not None and total else None),
         bytes="" if is_kernel else size(family.bytes),
     )

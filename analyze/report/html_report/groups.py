@@ -1,6 +1,7 @@
 """Kernel families in few enough groups to tell apart: by colour, pattern and letter."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -8,16 +9,18 @@ class Group:
     """Families that are drawn alike.
 
     Attributes:
-        key: of its colour in the style sheet and its pattern in the template.
+        key: of its colour and the ink on it in the style sheet.
         letter: stands for it where there is no room for a name.
         label: what it is.
         families: of kernels; ``memcpy`` and ``memset`` are GPU work that is no kernel.
+        pattern: drawn over its colour; None where colour and letter are enough.
     """
 
     key: str
     letter: str
     label: str
     families: tuple[str, ...]
+    pattern: Literal["diagonal", "cross", "dots", "back"] | None = None
 
 
 GROUPS = (
@@ -25,7 +28,13 @@ GROUPS = (
         "product", "M", "matrix products, convolutions", ("gemm", "gemm.aux", "gemm.gemv", "conv")
     ),
     Group("attention", "A", "attention", ("attn.fwd", "attn.bwd", "attn.aux")),
-    Group("copy", "C", "copies, sets, casts", ("memcpy", "memset", "copy", "copy.cast", "fill")),
+    Group(
+        "copy",
+        "C",
+        "copies, sets, casts",
+        ("memcpy", "memset", "copy", "copy.cast", "fill"),
+        "diagonal",
+    ),
     Group(
         "reduce",
         "R",
@@ -45,9 +54,9 @@ GROUPS = (
         ("index", "embed", "sort.scan", "sparse.fbgemm", "moe.route"),
     ),
     Group("triton", "T", "Triton", ("triton.template", "triton.reduction", "triton.other")),
-    Group("comm", "N", "communication", ("comm",)),
-    Group("optim", "O", "optimizer", ("optim",)),
-    Group("unknown", "?", "unknown", ()),
+    Group("comm", "N", "communication", ("comm",), "cross"),
+    Group("optim", "O", "optimizer", ("optim",), "dots"),
+    Group("unknown", "?", "unknown", (), "back"),
 )
 """In the order of the legend; families that none names are in the last."""
 

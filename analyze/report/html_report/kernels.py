@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from analyze.kernels.namesakes import told_apart
 from analyze.report.chains import short_chain
 from analyze.report.html_report.groups import GROUPS, Group, group_of
+from analyze.report.summary import sum_of_known
 from analyze.report.views.model import KernelRow, KernelTable
 from analyze.tables.host import CHAIN_SEPARATOR
-from analyze.words import counted, duration, percentage, share, size
+from analyze.words import counted, duration, percentage, share, size, unitless
 
 MOST_OCCUPANCIES = 25
 NOT_KNOWN = "\N{EN DASH}"
-_MANY_WAVES = 999.5
-"""From here on, three digits are no decimals."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +61,14 @@ class KernelCells:
         group: how it is drawn.
         short_name: the first cell.
         details: labelled sentences below it.
-        total_us: durations, summed.
+        total_us: durations, summed; empty where unknown.
         cells: the other columns.
     """
 
     group: Group
     short_name: str
     details: list[tuple[str, str]]
-    total_us: float
+    total_us: str
     cells: list[Cell]
 
 
@@ -154,24 +153,25 @@ def _rest(table: KernelTable) -> str:
 
 def _row(row: KernelRow, shown: str, unit: str) -> KernelCells:
     cores = {True: "yes", False: "no", None: NOT_KNOWN}[row.tensor_core]
+    total = _number(row.total_us, duration(row.total_us))
     return KernelCells(
         group=GROUPS[group_of("kernel", row.family)],
         short_name=shown,
         details=list(_details(row, unit)),
-        total_us=row.total_us,
+        total_us=total.value,
         cells=[
             _word(_op(row)),
             _word(row.family),
             _word(row.precision),
             Cell(cores, "" if row.tensor_core is None else cores),
             Cell(f"{row.count:,}", str(row.count)),
-            _number(row.total_us, duration(row.total_us)),
+            total,
             _number(row.mean_us, duration(row.mean_us)),
             _number(row.share, share(row.share)),
             _number(row.occupancy_reported, percentage(row.occupancy_reported)),
             _number(row.occupancy, percentage(row.occupancy)),
             _word(_limiter(row)),
-            _number(row.waves, "" if row.waves is None else _waves(row.waves)),
+            _number(row.waves, "" if row.waves is None else unitless(row.waves)),
         ],
     )
 
@@ -187,10 +187,6 @@ def _number(value: float | None, words: str) -> Cell:
 
 def _word(value: str | None) -> Cell:
     return Cell(NOT_KNOWN, "") if value is None else Cell(value, value)
-
-
-def _waves(waves: float) -> str:
-    return f"{waves:.3g}" if waves < _MANY_WAVES else f"{waves:,.0f}"
 
 
 def _limiter(row: KernelRow) -> str | None:
@@ -227,7 +223,7 @@ def _details(row: KernelRow, unit: str) -> Iterator[tuple[str, str]]:
 
 def _with_occupancy(rows: Sequence[KernelRow]) -> list[KernelRow]:
     known = [row for row in rows if row.occupancy is not None or row.occupancy_reported is not None]
-    return sorted(known, key=lambda row: -row.total_us)
+    return sorted(known, key=lambda row: -(row.total_us or 0.0))
 
 
 def _occupancy(row: KernelRow, shown: str) -> OccupancyCells:
@@ -278,7 +274,7 @@ def _occupancy_notes(table: KernelTable) -> Iterator[str]:
     known = _with_occupancy(table.rows)
     if len(known) > MOST_OCCUPANCIES:
         left = known[MOST_OCCUPANCIES:]
-        time = duration(sum(row.total_us for row in left))
+        time = duration(sum_of_known([row.total_us for row in left]))
         yield f"{counted(len(left), 'more name')}, {time}, in the table of kernels"
     misreported = [row for row in known if row.reported_zero_share > 0]
     if misreported:
@@ -289,5 +285,6 @@ def _occupancy_notes(table: KernelTable) -> Iterator[str]:
         )
     unknown = [row for row in table.rows if row.occupancy is None]
     if unknown:
-        names, time_us = counted(len(unknown), "name"), sum(row.total_us for row in unknown)
-        yield f"not recomputed for {names}, {duration(time_us)}: launch or device unknown"
+        names = counted(len(unknown), "name")
+        time = duration(sum_of_known([row.total_us for row in unknown]))
+        yield f"not recomputed for {names}, {time}: launch or device unknown"

@@ -86,7 +86,7 @@ def timeline_of(timeline: Timeline, findings: Sequence[Finding], unit: str) -> T
     causes = {cause for device in timeline.devices for cause in device.idle.cause}
     rows = _rows(timeline)
     return TimelineView(
-        title="Timeline of the whole trace" if unit == "trace" else f"Timeline of one {unit}",
+        title=_title(timeline, unit),
         unit=unit,
         sentences=[_which(timeline, unit), *_not_drawn(timeline), *_not_marked(findings)],
         label=_label(timeline, unit),
@@ -113,6 +113,18 @@ def _groups(timeline: Timeline, stream: Stream) -> list[int]:
     ]
 
 
+def _title(timeline: Timeline, unit: str) -> str:
+    if unit == "trace":
+        return "Timeline of the whole trace"
+    return f"Timeline of {_name(timeline, unit) or f'one {unit}'}"
+
+
+def _name(timeline: Timeline, unit: str) -> str | None:
+    """Return what other commands call the forward: a step by its own number, where it is known."""
+    number = timeline.step if unit == "step" else timeline.index
+    return None if number is None else f"{unit} {number}"
+
+
 def _which(timeline: Timeline, unit: str) -> str:
     length = duration(timeline.dur_us)
     if timeline.forward_is == "trace":
@@ -121,10 +133,11 @@ def _which(timeline: Timeline, unit: str) -> str:
     amount = duration(timeline.amount_us)
     if timeline.forwards == 1:
         return f"The only {unit}, {length}; {of} {amount}."
-    number = f"{unit.capitalize()} {timeline.index + 1} of {timeline.forwards}"
+    name, count = _name(timeline, unit), f"one of {timeline.forwards:,}"
+    which = f"{name} ({count})" if name else f"{count} {unit}s"
     spread = f"{duration(timeline.least_us)} to {duration(timeline.most_us)}"
     among = "all with GPU work" if timeline.chosen_by == "gpu_busy_us" else "all"
-    return f"{number}, {length}: the median by {of}, {amount} ({among}: {spread})."
+    return f"{which.capitalize()}, {length}: the median by {of}, {amount} ({among}: {spread})."
 
 
 def _not_drawn(timeline: Timeline) -> Iterator[str]:
@@ -167,7 +180,7 @@ def _left_out(left: LeftOut, lane: str, slice_: str) -> Iterator[str]:
 def _label(timeline: Timeline, unit: str) -> str:
     threads, streams = len(timeline.threads), len(timeline.streams)
     return (
-        f"Timeline of one {unit}: {counted(threads, 'thread')} of the host and"
+        f"{_title(timeline, unit)}: {counted(threads, 'thread')} of the host and"
         f" {counted(streams, 'GPU stream')} over {duration(timeline.dur_us)}"
     )
 
@@ -181,11 +194,17 @@ def _data(timeline: Timeline, findings: Sequence[Finding], unit: str) -> Markup:
         "short": {place: name for place, name in short.items() if name != texts[int(place)]},
         "unit": unit,
         "groups": [
-            {"key": group.key, "letter": group.letter, "label": group.label} for group in GROUPS
+            {
+                "key": group.key,
+                "letter": group.letter,
+                "label": group.label,
+                "pattern": group.pattern,
+            }
+            for group in GROUPS
         ],
         "group": [_groups(timeline, stream) for stream in timeline.streams],
         "causes": {cause or "": words for cause, words in CAUSES.items()},
-        "findings": [asdict(marked) for marked in marks(findings, window_of(timeline))],
+        "findings": [_visible(asdict(mark)) for mark in marks(findings, window_of(timeline))],
     }
     return script_json(data)
 

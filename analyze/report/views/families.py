@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from analyze.report.summary import microseconds
+from analyze.report.summary import known_sum, microseconds
 from analyze.report.views.model import FamilyTime
 from analyze.tables.build import Trace
 
@@ -14,12 +14,12 @@ def family_times(trace: Trace) -> list[FamilyTime]:
         trace.facts.gpu_ops.group_by("kind", family=pl.when(is_kernel).then("family"))
         .agg(
             count=pl.len(),
-            total_ns=pl.col("dur_ns").sum(),
+            total_ns=known_sum("dur_ns"),
             bytes=pl.when(pl.col("bytes").is_not_null().any()).then(pl.col("bytes").sum()),
         )
-        .sort("total_ns", "kind", "family", descending=[True, False, False])
+        .sort("total_ns", "kind", "family", descending=[True, False, False], nulls_last=True)
     )
     return [
-        FamilyTime(kind, family, count, microseconds(total_ns) or 0.0, size)
+        FamilyTime(kind, family, count, microseconds(total_ns), size)
         for kind, family, count, total_ns, size in families.iter_rows()
     ]

@@ -6,7 +6,7 @@ import polars as pl
 
 from analyze.report.views.model import Chosen
 from analyze.tables.build import Trace
-from analyze.tables.units import WHOLE_TRACE
+from analyze.tables.units import PROFILER_STEP, WHOLE_TRACE
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,7 @@ class DrawnForward:
 
     Attributes:
         index, forwards: which of how many, from 0.
+        step: of a ProfilerStep, its own number.
         lane: thread that it ran on; None for the whole trace.
         chosen_by: of which amount it has the median, that of the forwards with GPU work.
         amount_ns, least_ns, most_ns: that amount, and its range over those forwards.
@@ -24,6 +25,7 @@ class DrawnForward:
 
     index: int
     forwards: int
+    step: int | None
     lane: int | None
     chosen_by: Chosen
     amount_ns: int | None
@@ -70,6 +72,7 @@ def drawn_forward(trace: Trace) -> DrawnForward | None:
     return DrawnForward(
         index=row["index"],
         forwards=forwards.height,
+        step=_step(trace, row["index"]),
         lane=row["lane"],
         chosen_by=chosen_by,
         amount_ns=row[column],
@@ -80,6 +83,13 @@ def drawn_forward(trace: Trace) -> DrawnForward | None:
         cpu_start_ns=cpu_start,
         cpu_end_ns=cpu_end,
     )
+
+
+def _step(trace: Trace, index: int) -> int | None:
+    if trace.forward_source != PROFILER_STEP:
+        return None
+    number: int | None = trace.facts.steps.intervals["index"][index]
+    return number
 
 
 def _cpu_time(trace: Trace, start: int, end: int) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from analyze.report.kernels import kernels_report
+from analyze.report.summary import sum_of_known
 from analyze.report.views.launches import NOT_LAUNCHED, Launches, launches_by_name
 from analyze.report.views.model import KernelRow, KernelTable
 from analyze.report.views.texts import cut
@@ -21,12 +22,12 @@ def kernel_table(trace: Trace) -> KernelTable:
     launches = launches_by_name(trace)
     return KernelTable(
         kernels=report["kernels"],
-        kernel_time_us=report["kernel_time_us"] or 0.0,
+        kernel_time_us=report["kernel_time_us"],
         names=report["selected_names"],
         rows=[_row(entry, launches.get(entry["name"], NOT_LAUNCHED)) for entry in names],
         rest_names=len(rest),
         rest_count=sum(entry["count"] for entry in rest),
-        rest_us=round(sum(entry["total_us"] for entry in rest), 3),
+        rest_us=sum_of_known([entry["total_us"] for entry in rest]),
     )
 
 
@@ -41,7 +42,7 @@ def _row(entry: dict[str, Any], launches: Launches) -> KernelRow:
         tensor_core=entry["tensor_core"],
         count=entry["count"],
         per_forward=entry["per_forward"],
-        total_us=entry["total_us"] or 0.0,
+        total_us=entry["total_us"],
         mean_us=entry["mean_us"],
         max_us=entry["max_us"],
         share=entry["share_of_gpu_busy"],

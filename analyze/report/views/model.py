@@ -183,6 +183,7 @@ class Timeline:
         streams: by device and stream.
         devices: those with GPU work.
         threads_left_out, streams_left_out: what is not drawn.
+        step: of a ProfilerStep, the number after ``ProfilerStep#``; null for other forwards.
     """
 
     forward_is: str
@@ -202,6 +203,7 @@ class Timeline:
     devices: list[Device]
     threads_left_out: LeftOut
     streams_left_out: LeftOut
+    step: int | None = None
 
 
 @dataclass(frozen=True)
@@ -212,14 +214,14 @@ class FamilyTime:
         kind: ``kernel``, ``memcpy`` or ``memset``.
         family: of kernels; null where their names do not tell.
         count: how many GPU ops.
-        total_us: their durations, summed.
+        total_us: their durations, summed; null where none is known.
         bytes: copied or set; null for kernels, and where it was not recorded.
     """
 
     kind: str
     family: str | None
     count: int
-    total_us: float
+    total_us: float | None
     bytes: int | None
 
 
@@ -251,7 +253,7 @@ class KernelRow:
     tensor_core: bool | None
     count: int
     per_forward: float | None
-    total_us: float
+    total_us: float | None
     mean_us: float | None
     max_us: float | None
     share: float | None
@@ -277,19 +279,20 @@ class KernelTable:
     """Kernels by name, most time first.
 
     Attributes:
-        kernels, kernel_time_us: of the whole trace: how many, and their durations, summed.
+        kernels, kernel_time_us: of the whole trace: how many, and their durations, summed; times
+            are null where there are kernels and none of their durations is known.
         names: distinct names.
         rows: those with most time.
         rest_names, rest_count, rest_us: the names that have no row, their kernels and time.
     """
 
     kernels: int
-    kernel_time_us: float
+    kernel_time_us: float | None
     names: int
     rows: list[KernelRow]
     rest_names: int
     rest_count: int
-    rest_us: float
+    rest_us: float | None
 
 
 @dataclass(frozen=True)

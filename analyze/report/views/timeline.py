@@ -37,4 +37,5 @@ def build_timeline(trace: Trace) -> Timeline | None:
         devices=gpu.devices,
         threads_left_out=host.left_out,
         streams_left_out=gpu.left_out,
+        step=forward.step,
     )

@@ -39,17 +39,23 @@ function makeFilter(input) {
   const table = document.getElementById(input.dataset.filters);
   const status = document.getElementById(input.getAttribute("aria-describedby"));
   const rows = [...table.tBodies[0].rows];
-  const texts = rows.map((row) => row.textContent.toLowerCase());
+  const texts = rows.map(textOf);
   input.closest(".filter").hidden = false;
   input.addEventListener("input", () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let shown = 0, time = 0;
+    let shown = 0, time = null;
     rows.forEach((row, number) => {
       row.hidden = !words.every((word) => texts[number].includes(word));
       if (row.hidden) return;
       shown += 1;
-      time += Number(row.dataset.time);
+      if (row.dataset.time !== "") time += Number(row.dataset.time);
     });
     status.textContent = words.length ? `${shown} of ${rows.length} names, ${Kinetolint.duration(time)} summed` : "";
   });
+
+  /* Not the labels of the details, which all rows have. */
+  function textOf(row) {
+    const parts = [...row.querySelectorAll("summary, dd, td:not(.name)")];
+    return parts.map((part) => part.textContent.toLowerCase()).join(" ");
+  }
 }

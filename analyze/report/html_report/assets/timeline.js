@@ -25,6 +25,7 @@ Kinetolint.Timeline = class {
     canvas.addEventListener("pointerdown", (event) => this.#press(event));
     canvas.addEventListener("pointermove", (event) => this.#move(event));
     canvas.addEventListener("pointerup", (event) => this.#release(event));
+    canvas.addEventListener("pointercancel", () => { this.pressed = null; });
     canvas.addEventListener("pointerleave", () => this.#hover(null));
     canvas.addEventListener("dblclick", () => this.#zoomToSelected());
     canvas.addEventListener("keydown", (event) => this.#key(event));
@@ -116,6 +117,7 @@ Kinetolint.Timeline = class {
   }
 
   #press(event) {
+    if (event.button !== 0) return;
     this.pressed = { ...this.#point(event), view: this.view, dragged: false };
     this.canvas.setPointerCapture(event.pointerId);
   }

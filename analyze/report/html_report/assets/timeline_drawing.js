@@ -17,7 +17,6 @@ Kinetolint.LEAST = { finding: 3, span: 0.3, call: 0.3, gpu: 0.1, idle: 0.05 };
 Kinetolint.Drawing = class {
   constructor(canvas, data, lanes) {
     this.canvas = canvas;
-    this.context = canvas.getContext("2d");
     this.data = data;
     this.lanes = lanes;
     this.readColors();
@@ -57,13 +56,17 @@ Kinetolint.Drawing = class {
     }
   }
 
-  /** Fit the bitmap to the width that the page gives, in device pixels. */
+  /* Fit the bitmap to the width that the page gives, in device pixels. Paper gets a picture from
+     another canvas: what is drawn on this one while printing is printed stroke by stroke, and then
+     narrow slices are as strong as wide ones. */
   fit() {
     const ratio = Math.max(window.devicePixelRatio || 1, this.printing ? 2 : 1);
     const width = Math.max(this.canvas.clientWidth, 200);
     this.canvas.style.height = `${this.height}px`;
-    this.canvas.width = Math.round(width * ratio);
-    this.canvas.height = Math.round(this.height * ratio);
+    const bitmap = this.printing ? document.createElement("canvas") : this.canvas;
+    this.canvas.width = bitmap.width = Math.round(width * ratio);
+    this.canvas.height = bitmap.height = Math.round(this.height * ratio);
+    this.context = bitmap.getContext("2d");
     this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.width = width;
     this.gutter = width < 560 ? 78 : 136;
@@ -104,6 +107,7 @@ Kinetolint.Drawing = class {
     if (selected) this.#outline(view, selected.lane, selected.i, this.colors.accent, 2.5);
     context.restore();
     this.#labels();
+    if (this.printing) this.canvas.getContext("2d").drawImage(context.canvas, 0, 0);
   }
 
   #axis(view) {
@@ -156,7 +160,8 @@ Kinetolint.Drawing = class {
       if (!box) continue;
       const isFocus = focus && focus.lane === lane && focus.i === i;
       const dim = pointedOut && !isFocus && !pointedOut.has(`${number} ${i}`) && lane.kind !== "idle" && lane.kind !== "finding";
-      this.context.globalAlpha = (dim ? 0.35 : 1) * (lane.columns?.own && !lane.columns.own[i] ? 0.4 : 1);
+      this.isPale = Boolean(lane.columns?.own) && !lane.columns.own[i];
+      this.context.globalAlpha = (dim ? 0.35 : 1) * (this.isPale ? 0.4 : 1);
       this.#slice(lane, i, box.x, box.y, box.width, height);
     }
     this.context.globalAlpha = 1;
@@ -217,13 +222,12 @@ Kinetolint.Drawing = class {
   #gpuSlice(lane, i, x, y, width, height, fill) {
     const { context } = this;
     const group = lane.groups[i];
-    const { key, letter } = this.data.groups[group];
+    const { letter, pattern } = this.data.groups[group];
     const merged = lane.columns.count[i] > 1;
     const opaque = context.globalAlpha;
     if (merged) context.globalAlpha = opaque * Math.max(busyShare(), 0.1);
     fill(this.groupColors[group]);
     context.globalAlpha = opaque;
-    const pattern = { copy: "diagonal", comm: "cross", optim: "dots", unknown: "back" }[key];
     if (pattern) this.#pattern(pattern, this.inks[group], x, y, width, height, 0.35);
     this.#edge(x, y, width, height, this.colors.bg);
     if (merged) this.#pattern("dots", this.colors.fg, x, y, width, height, 0.6);
@@ -250,15 +254,24 @@ Kinetolint.Drawing = class {
     const left = Math.max(x, this.gutter) + 3;
     const room = x + width - left - 2;
     if (room < 20) return;
-    const most = Math.floor(room / 5.6);
-    let shown = name.length > most ? name.slice(0, Math.max(most - 1, 1)) + "\u2026" : name;
-    while (shown.length > 2 && context.measureText(shown).width > room) {
-      shown = shown.slice(0, -2) + "\u2026";
-    }
+    const shown = this.#cut(name, room);
     if (shown.length < 4 && shown.endsWith("\u2026")) return;
-    context.fillStyle = color;
+    const alpha = context.globalAlpha;
+    context.globalAlpha = this.isPale ? 2 * alpha : alpha;
+    context.fillStyle = this.isPale ? this.colors.fg : color;
     context.textAlign = "left";
     context.fillText(shown, left, y + height / 2 + 0.5);
+    context.globalAlpha = alpha;
+  }
+
+  /** As much of a text as there is room for. */
+  #cut(text, room) {
+    const most = Math.floor(room / 5.6);
+    let shown = text.length > most ? text.slice(0, Math.max(most - 1, 1)) + "\u2026" : text;
+    while (shown.length > 2 && this.context.measureText(shown).width > room) {
+      shown = shown.slice(0, -2) + "\u2026";
+    }
+    return shown;
   }
 
   #centered(letter, color, x, y, width, height) {
@@ -360,9 +373,7 @@ Kinetolint.Drawing = class {
     for (const lane of this.lanes) {
       const { row } = Kinetolint.HEIGHTS[lane.kind];
       context.fillStyle = lane.kind === "finding" ? colors[lane.found.level] : lane.kind === "call" || lane.kind === "idle" ? colors.dim : colors.fg;
-      const most = Math.floor((this.gutter - 6) / 5.9);
-      const label = lane.label.length > most ? lane.label.slice(0, most - 1) + "\u2026" : lane.label;
-      context.fillText(label, 2, lane.y + row / 2);
+      context.fillText(this.#cut(lane.label, this.gutter - 6), 2, lane.y + row / 2);
     }
     context.strokeStyle = colors.line;
     context.beginPath();

@@ -3,14 +3,21 @@
    only ever set as text. */
 const Kinetolint = {};
 
+/** A number with three digits; one half-way between two goes to the even one, as in the tables. */
+Kinetolint.threeDigits = (value) => {
+  const size = Math.abs(value);
+  const digits = size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
+  const isHalfWay = (size * 2 ** (digits + 1)) % 2 === 1;
+  const rounded = isHalfWay ? (2 * Math.round((value * 10 ** digits) / 2)) / 10 ** digits : Number(value.toFixed(digits));
+  return String(rounded || Number(value.toPrecision(3)));
+};
+
 /** A time in microseconds with three digits and its unit. */
 Kinetolint.duration = (us) => {
   if (us === null || us === undefined) return "unknown";
   const [value, unit] =
-    Math.abs(us) < 999.5 ? [us, "us"] : Math.abs(us) < 999.5e3 ? [us / 1e3, "ms"] : [us / 1e6, "s"];
-  const size = Math.abs(value);
-  const digits = size >= 99.95 || size === 0 ? 0 : size >= 9.995 ? 1 : size >= 0.005 ? 2 : 4;
-  return `${String(Number(value.toFixed(digits)))} ${unit}`;
+    Math.abs(us) < 999.5 ? [us, "us"] : Math.abs(us) < 999.5e3 ? [us * 1e-3, "ms"] : [us * 1e-6, "s"];
+  return `${Kinetolint.threeDigits(value)} ${unit}`;
 };
 
 /** A number of bytes with three digits, in binary units. */
@@ -21,7 +28,7 @@ Kinetolint.size = (bytes) => {
     bytes /= 1024;
     power += 1;
   }
-  return `${Number(bytes.toPrecision(bytes < 1000 ? 3 : 4))} ${units[power]}`;
+  return `${Kinetolint.threeDigits(bytes)} ${units[power]}`;
 };
 
 Kinetolint.counted = (count, noun) =>
@@ -141,12 +148,18 @@ Kinetolint.Links = class {
   }
 };
 
+/** A share of 0 to 1 in percent; what is neither nothing nor all never reads as that. */
+Kinetolint.share = (value) => {
+  const percent = value * 100;
+  if (percent > 0 && percent < 1) return "<1 %";
+  if (percent > 99 && percent < 100) return ">99 %";
+  return `${Math.floor(percent + 0.5)} %`;
+};
+
 /** A share of an idle time in percent, or nothing where it is not known. */
-Kinetolint.share = (times, durations, i) => {
+Kinetolint.shareOfIdle = (times, durations, i) => {
   const time = times[i] ?? null;
-  if (time === null || !durations[i]) return "";
-  const percent = (100 * time) / durations[i];
-  return `${percent < 0.5 && percent > 0 ? "<1" : Math.round(percent)} %`;
+  return time === null || !durations[i] ? "" : Kinetolint.share(time / durations[i]);
 };
 
 /** What the launching thread did in an idle time that the host is to blame for. */
@@ -155,7 +168,7 @@ Kinetolint.meanwhile = (columns, i) => {
     ["outside ops (Python, or idle)", columns.outside_ops_us],
     ["in ops", columns.in_ops_us],
     ["in API calls", columns.in_api_us],
-  ].map(([words, times]) => [Kinetolint.share(times, columns.dur_us, i), words]).filter(([share]) => share);
+  ].map(([words, times]) => [Kinetolint.shareOfIdle(times, columns.dur_us, i), words]).filter(([share]) => share);
   if (!known.length) return "";
   return `the launching thread was ${known.map((part) => part.join(" ")).join(", ")}`;
 };
@@ -231,7 +244,7 @@ Kinetolint.describe = (data, links, { lane, i }) => {
       when();
       say("cause", data.causes[columns.cause[i] ?? ""]);
       say("meanwhile", Kinetolint.meanwhile(columns, i));
-      const inOp = Kinetolint.share(columns.op_us, columns.dur_us, i);
+      const inOp = Kinetolint.shareOfIdle(columns.op_us, columns.dur_us, i);
       if (columns.op_chain[i] !== null) say("longest op", text(columns.op_chain[i]) + (inOp && `, ${inOp}`));
       say("ended by", text(columns.next[i]));
       return `${lane.label}: nothing to do`;
