@@ -16,6 +16,9 @@ MUCH_LEAD = 0.25
 
 _MOST_OF_LEAD = 0.5
 
+_MOST = 0.5
+"""Share of the GPU ops that are most of them."""
+
 _TRIMS_SHOWN = 3
 """Of a trace that was trimmed again and again, the latest."""
 
@@ -106,6 +109,11 @@ def _gpu_work(coverage: Data) -> str:
     if coverage["gpu_ops_unlinked"]:
         time = duration(coverage["unlinked_gpu_time_us"])
         sentence += f"; {coverage['gpu_ops_unlinked']:,} ({time}) have no launch in the file"
+    if coverage["gpu_ops_with_op"] < _MOST * total:
+        inside = (
+            f"{coverage['gpu_ops_with_op']:,} of them" if coverage["gpu_ops_with_op"] else "none"
+        )
+        sentence += f"; {inside} inside a recorded op"
     return sentence
 
 

@@ -18,7 +18,7 @@ UNCHANGED = "unchanged"
 
 QUANTITY_LABELS = {
     "gpu_time": "GPU busy time",
-    "gpu_idle": "GPU idle time",
+    "gpu_idle": "idle, first to last",
     "gpu_span": "GPU first to last",
     "cpu_time": "CPU time",
     "gpu_ops": "GPU ops",

@@ -5,6 +5,7 @@ from typing import Any
 
 from analyze.engine.result import LEVELS, Finding, Level, TraceReport
 from analyze.report.coverage_text import MUCH_LEAD
+from analyze.tables.units import unit_name
 from analyze.words import UNKNOWN, printable, share
 
 MUCH_IDLE = 0.25
@@ -57,9 +58,14 @@ def unexplained_idle(report: TraceReport) -> str | None:
     because = _BECAUSE.get(cause, printable(f"of {cause}"))
     name = f" (cause {printable(cause)})" if cause is not None else ""
     idle = share(idle_share(report))
-    return (
+    said = (
         f"The GPU is idle {idle} of the time, {share(main['share'])} of it because {because}{name}"
     )
+    between = known.get("idle_between_share")
+    if between is None or between < _MOST:
+        return said
+    unit = unit_name(report.coverage["forward_is"])
+    return f"{said}; {share(between)} of it lies between {unit}s"
 
 
 def mostly_communication(report: TraceReport) -> str | None:

@@ -11,6 +11,7 @@ import polars as pl
 from analyze.tables.facts import Facts
 from analyze.tables.intervals import covered_ns
 from analyze.tables.lead import find_lead
+from analyze.tables.units import WHOLE_TRACE
 
 if TYPE_CHECKING:
     from analyze.tables.build import Trace
@@ -38,12 +39,21 @@ def gpu_time(trace: "Trace") -> dict[str, Any] | None:
         "idle_us": idle_us,
         "idle_share": idle_us / span_us if span_us else None,
         "idle_causes": _shares(gaps, ["cause"]),
+        "idle_between_share": _between_share(trace, gaps),
         "families": _shares(work.select("kind", _family(), "dur_ns"), ["kind", "family"])[
             :MOST_FAMILIES
         ],
         "lead": _lead(trace.facts),
         "communication": _communication(work),
     }
+
+
+def _between_share(trace: "Trace", gaps: pl.DataFrame) -> float | None:
+    """Return the share of the idle time that is in no forward; None where nothing marks one."""
+    idle_ns = gaps["dur_ns"].sum()
+    if trace.forward_source == WHOLE_TRACE or not idle_ns:
+        return None
+    return float(gaps.filter("between_forwards")["dur_ns"].sum() / idle_ns)
 
 
 def _lead(facts: Facts) -> dict[str, Any] | None:

@@ -113,8 +113,9 @@ def _producer(events: TraceEvents) -> str:
     """Name the newest feature present; the file does not carry torch's version."""
     metadata = events.metadata
     categories = {category for _, category in events.counts.categories}
+    has_host = {"host_name", "trace_id"} <= metadata.keys()
     features = (
-        ("graph node ids or host name (torch >= 2.12)", "host_name" in metadata),
+        ("host_name (torch >= 2.12, or a fleet's own build)", has_host),
         ("trace_id (torch >= 2.6)", "trace_id" in metadata),
         ("baseTimeNanoseconds (torch >= 2.4)", "baseTimeNanoseconds" in metadata),
         ("Concrete Inputs (torch >= 2.1)", events.counts.concrete_inputs),

@@ -15,8 +15,8 @@ _NEARLY_ALL = 0.9
 def trim_lines(report: TrimReport) -> Iterator[tuple[str, str]]:
     """Yield (label, sentence) pairs about what was kept of what."""
     if report.selected:
-        of = f" of {report.selected.of}" if report.selected.of else ""
-        yield "kept", f"{report.selected.words}{of}"
+        kept, of = report.selected.words, report.selected.of
+        yield "kept", f"{kept} of {of}" if of and of != kept else kept
     else:
         yield "kept", "everything"
     part = share(report.events / report.all_events) if report.all_events else "all"

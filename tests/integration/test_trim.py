@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -27,6 +28,8 @@ def test_a_step_is_written_and_what_was_kept_is_said(
     assert output.read_bytes().startswith(b"\x1f\x8b")
     note = json.loads(gzip.decompress(output.read_bytes()))["kinetolint_trim"]
     assert (note["source"], note["kept"], note["gpu_ops"]) == (NAIVE, "step 3", 6)
+    again = run_analyze("trim", output, "--steps", "3", "-o", tmp_path / "again.json.gz")
+    assert re.search(r"^  kept +step 3$", again.stderr, re.MULTILINE)  # and not "of step 3"
     report = json.loads(run_analyze(output, "--format", "json").stdout)
     assert report["unit"]["count"] == 1
     assert report["coverage"]["linked_share"] == 1

@@ -34,11 +34,18 @@ def real_report(folder: Path) -> TraceReport:
     return load_and_check(str(path), None, load_rules(tests=False))[1]
 
 
-def idle_report(share: float, cause: str | None, *findings: Finding) -> TraceReport:
+def idle_report(
+    share: float, cause: str | None, *findings: Finding, between: float | None = None
+) -> TraceReport:
     """A report of a GPU that is idle for a share of its time, most of it for one cause."""
     coverage = sample_report().coverage
     causes = [{"cause": cause, "time_us": 730.0, "share": 0.73}]
-    gpu_time = {**coverage["gpu_time"], "idle_share": share, "idle_causes": causes}
+    gpu_time = {
+        **coverage["gpu_time"],
+        "idle_share": share,
+        "idle_causes": causes,
+        "idle_between_share": between,
+    }
     return report_of(*findings, coverage={**coverage, "gpu_time": gpu_time})
 
 
@@ -140,6 +147,13 @@ def test_idle_time_that_no_finding_explains_is_said(cause: str | None, words: st
         assert idle in verdict(report)
         assert (next_command(report) or ("",))[0].startswith("analyze gaps ")
     assert "The GPU is" not in verdict(idle_report(0.2, cause, finding()))
+
+
+@pytest.mark.parametrize("between", [None, 0.0, 0.49, 0.5, 1.0])
+def test_idle_time_between_forwards_is_told_where_it_is_most(between: float | None) -> None:
+    words = verdict(idle_report(0.39, "host", between=between))
+    is_told = between is not None and between >= 0.5
+    assert ("of it lies between forwards." in words) == is_told
 
 
 @pytest.mark.parametrize(

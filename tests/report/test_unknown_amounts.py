@@ -165,3 +165,25 @@ def test_a_list_where_a_number_should_be_is_unknown(make_trace: MakeTrace, odd: 
     trace = make_trace([launch(1, 1), launch(2, 2), {**work[0], "dur": odd}, work[1]])
     assert trace.table("kernels")["dur_us"].to_list() == [None, 5]
     assert kernels_report(trace)["kernels"] == 2
+
+
+@pytest.mark.parametrize(
+    ("in_ops", "says"),
+    [(0, "none inside a recorded op"), (1, "1 of them inside a recorded op"), (2, None)],
+)
+def test_where_most_gpu_work_has_no_op_that_is_said(
+    in_ops: int, says: str | None, make_trace: MakeTrace
+) -> None:
+    """As where graphs were replayed: rules that ask for ops then look at little of the work."""
+    ops = [op("aten::mm", 100 * number, 50) for number in range(1, in_ops + 1)]
+    work = [launch(n, 100 * n + 10) for n in (1, 2, 3)] + [
+        kernel(n, 100 * n + 20, 5) for n in (1, 2, 3)
+    ]
+    trace = make_trace([mark("start", 0, 1), *ops, *work])
+    for text in (
+        render_summary(summarise(trace)),
+        render("text", [run_rules(trace, RULES)], Rendering()),
+    ):
+        told = " ".join(text.split())
+        assert "3 GPU ops, 100 % linked to a launch" in told
+        assert (says in told) if says else ("inside a recorded op" not in told)

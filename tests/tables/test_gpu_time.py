@@ -36,6 +36,19 @@ def test_idle_time_by_cause_and_busy_time_by_family(make_trace: MakeTrace) -> No
     ]
 
 
+def test_idle_time_between_forwards(make_trace: MakeTrace) -> None:
+    events = [
+        launch(1, 10), launch(2, 20), launch(3, 60),
+        kernel(1, 30, 10), kernel(2, 50, 10), kernel(3, 90, 10),
+    ]  # fmt: skip
+    marked = gpu_time(make_trace([mark("attn_fwd", 0, 45), mark("attn_fwd", 55, 30), *events]))
+    unmarked = gpu_time(make_trace(events))
+    assert marked is not None
+    assert unmarked is not None
+    assert marked["idle_between_share"] == 0.75  # 30 of 40 us
+    assert unmarked["idle_between_share"] is None
+
+
 def test_without_gpu_work_of_a_known_time_there_is_no_answer(make_trace: MakeTrace) -> None:
     assert gpu_time(make_trace([mark("start", 0, 1)])) is None
 
