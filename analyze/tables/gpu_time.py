@@ -50,10 +50,10 @@ def gpu_time(trace: "Trace") -> dict[str, Any] | None:
 
 def _between_share(trace: "Trace", gaps: pl.DataFrame) -> float | None:
     """Return the share of the idle time that is in no forward; None where nothing marks one."""
-    idle_ns = gaps["dur_ns"].sum()
+    idle_ns = int(gaps["dur_ns"].sum())
     if trace.forward_source == WHOLE_TRACE or not idle_ns:
         return None
-    return float(gaps.filter("between_forwards")["dur_ns"].sum() / idle_ns)
+    return int(gaps.filter("between_forwards")["dur_ns"].sum()) / idle_ns
 
 
 def _lead(facts: Facts) -> dict[str, Any] | None:
