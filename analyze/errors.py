@@ -21,13 +21,13 @@ class NoSuchForwardError(AnalyzeError):
     """The trace has no annotation of the name that one forward is to have.
 
     Attributes:
-        reason: why, without the name.
+        hint: which names there are.
     """
 
-    def __init__(self, words: str, reason: str) -> None:
+    def __init__(self, words: str, hint: str, trace: str = "the trace") -> None:
         """Say so of a name, as ``words`` give it."""
-        super().__init__(f"{words}: {reason}")
-        self.reason = reason
+        super().__init__(f"{words}: no annotation of that name in {trace}; {hint}")
+        self.hint = hint
 
 
 class TraceError(AnalyzeError):

@@ -207,8 +207,8 @@ def _wait(server: "TraceServer", *, keep: bool) -> None:
 
     _wait_for(server.was_read)
     if keep:
-        click.echo("read by the viewer; still serving (--keep)")
         with suppress(KeyboardInterrupt):
+            click.echo("read by the viewer; still serving (--keep)")
             _wait_for(Event())
 
 

@@ -243,7 +243,7 @@ def load(path: str, forward: Forward | None) -> "Trace":
 
     Raises:
         TraceError: the file cannot be read as a PyTorch trace.
-        AnalyzeError: the trace has no annotation of the name of ``forward``.
+        NoSuchForwardError: the trace has no annotation of the name of ``forward``.
     """
     from analyze.tables.build import load_trace  # noqa: PLC0415
 
@@ -253,8 +253,10 @@ def load(path: str, forward: Forward | None) -> "Trace":
         try:
             return load_trace(path, forward=name, progress=progress, cache=cache)
         except NoSuchForwardError as error:
+            from analyze.words import visible  # noqa: PLC0415
+
             assert forward is not None  # noqa: S101 - only a name can be missing
-            raise AnalyzeError(f"{forward.words}: {error.reason}") from None
+            raise NoSuchForwardError(forward.words, error.hint, visible(path)) from None
 
 
 def _cache_mode() -> "CacheMode":

@@ -117,7 +117,7 @@ def find_forwards(
     """
     names = set(annotations["name"].unique())
     if region is not None and region not in names:
-        raise NoSuchForwardError(f"forward {printable(region)}", _no_such_region(region, names))
+        raise NoSuchForwardError(f"forward {printable(region)}", _names_instead(region, names))
     known = [captured, *CAPTURE_ANNOTATIONS]
     chosen = region or next((name for name in known if name in names), None)
     if chosen is not None:
@@ -156,12 +156,10 @@ def _whole_trace() -> pl.DataFrame:
     )
 
 
-def _no_such_region(region: str, names: set[str]) -> str:
+def _names_instead(region: str, names: set[str]) -> str:
     known = sorted(name for name in names if not name.startswith(STEP_PREFIX))
     close = closest(region, known)
-    shown = ", ".join(printable(name) for name in known[:5])
     if close:
-        hint = f"did you mean {printable(close)!r}?"
-    else:
-        hint = f"it has {shown}" if known else "it has no record_function annotations"
-    return f"no annotation of that name in the trace; {hint}"
+        return f"did you mean {printable(close)!r}?"
+    shown = ", ".join(printable(name) for name in known[:5])
+    return f"it has {shown}" if known else "it has no record_function annotations"

@@ -25,6 +25,7 @@ from analyze.trace.families import (
     family_of,
 )
 from analyze.trace.numbers import EXACT_FLOAT_US, keep_digits
+from analyze.trace.starts import is_document
 
 _Shape = tuple[Any, Any, tuple[str, ...]]
 """Phase, category and argument names."""
@@ -156,13 +157,17 @@ class ChunkDecoder:
         """Decode JSON values separated by commas.
 
         Raises:
-            ValueError: the chunk is not valid JSON.
+            ValueError: the chunk is not valid JSON, or holds a trace among the events of another.
         """
         text = b"".join((b"[", chunk, b"]"))
         if not self._keeps_digits:
             events: list[Any] = orjson.loads(text)
             self._keeps_digits = _loses_digits(events)
-        return orjson.loads(keep_digits(text)) if self._keeps_digits else events
+        if self._keeps_digits:
+            events = orjson.loads(keep_digits(text))
+        if any(map(is_document, events)):
+            raise ValueError("a trace among the events of another")
+        return events
 
 
 def with_all_digits(events: Sequence[object], texts: Sequence[str]) -> Sequence[object]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from analyze.trace.starts import EVENT_KEYS, decode_at, is_cut, next_event
+from analyze.trace.starts import EVENT_KEYS, decode_at, is_cut, is_document, next_event
 
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _TOKENS = re.compile(
@@ -25,7 +25,7 @@ _TOKENS = re.compile(
     |(?P<missing_value>:(?=\s*[,}\]]))""",
     re.VERBOSE | re.DOTALL,
 )
-_NEXT_EVENT = re.compile(rf'\}}\s*,\s*(?=\{{\s*"(?:{EVENT_KEYS})"\s*:)')
+_NEXT_EVENT = re.compile(rf'\}}\s*(?:,\s*)?(?=\{{\s*"(?:{EVENT_KEYS})"\s*:)')
 _END_OF_LIST = re.compile(r'\}\s*(\])\s*(?:,\s*"|\}|\Z)')
 _MAX_GUESSES = 4
 _MAX_LOST_MEMBERS = 100
@@ -211,6 +211,9 @@ def walk(text: str, repairs: Repairs, *, final: bool) -> Walk:
                 return result
             position = _pass_broken_event(text, position, found, result, repairs)
         else:
+            if is_document(event):
+                result.after_list = text[position:]
+                return result
             result.add(event, text[position:end])
             position = end
 
@@ -264,7 +267,7 @@ def _pass_broken_event(
     if text[position] != "{":
         repairs.foreign_texts += 1
         return _next_start(text, position)
-    end = following.start() + 1 if following else len(text)
+    end = following.start() + 1 if following else _next_start(text, position + 1)
     mended: Counter[str] = Counter()
     mended_text = repair_text(text[position:end], mended)
     try:

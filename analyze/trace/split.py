@@ -22,7 +22,7 @@ _LIMIT = f"{MAX_HEADER_BYTES >> 20} MiB"
 _MAX_MEMBER_BYTES = 8 << 20
 """Longest member that is known to be one; what lies inside a longer one may be taken for events."""
 
-_BETWEEN_EVENTS = re.compile(rb"\}\s*,\s*\{")
+_BETWEEN_EVENTS = re.compile(rb"\}\s*(?:,\s*)?\{")
 _LEARNING_WINDOW = 64 << 10
 
 

@@ -105,11 +105,16 @@ def decode_at(decoder: json.JSONDecoder, text: str, position: int) -> tuple[Any,
     near = text[position : position + _NEAR]
     try:
         value, length = decoder.raw_decode(near)
-    except ValueError:
-        if len(near) < _NEAR:
+    except ValueError as error:
+        if len(near) < _NEAR or not is_cut(error):
             raise
         value, length = decoder.raw_decode(text[position:])
     return value, position + length
+
+
+def is_document(value: object) -> bool:
+    """Whether a value is a whole trace, which stands among the events of one that was cut."""
+    return isinstance(value, dict) and "traceEvents" in value and "ph" not in value
 
 
 def is_cut(error: Exception) -> bool:

@@ -477,7 +477,7 @@ def test_an_empty_name_of_the_forward_is_a_name(
     before = [extra[command]] if command in extra else []
     done = run_analyze(command, *before, naive, "--forward", "")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "no annotation of that name in the trace; it has attn_fwd" in done.stderr
+    assert f"no annotation of that name in {naive}; it has attn_fwd" in done.stderr
 
 
 def test_a_missing_trace_does_not_stop_the_others(samples: Path, run_analyze: RunAnalyze) -> None:

@@ -5,6 +5,7 @@ and read the difference.
 """
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,8 @@ NAMES = (
 
 
 def compare(text: str, name: str, samples: Path) -> None:
+    # A command quotes a path that a shell would take apart.
+    text = re.sub(rf"'{re.escape(str(samples))}/([^']+)'", r"\1", text)
     text = text.replace(f"{samples}/", "")
     path = GOLDEN / f"{name}.txt"
     if os.environ.get("UPDATE_GOLDEN"):

@@ -171,6 +171,47 @@ def test_two_documents_in_one_file(tmp_path: Path) -> None:
     assert found.repairs.documents == 2
 
 
+@pytest.mark.parametrize("cut_after", ["}", "},", "}, ", "}, {"])
+@pytest.mark.parametrize("between", ["", "\n"])
+def test_a_whole_document_behind_one_that_was_cut(
+    tmp_path: Path, cut_after: str, between: str
+) -> None:
+    one = '{"schemaVersion": 1, "traceEvents": [' + ", ".join(dumped(1, 2)) + cut_after[1:]
+    found = read(tmp_path, one.encode() + between.encode() + document(*dumped(3, 4, 5)))
+    assert names(found) == [f"op {n}" for n in range(1, 6)]
+    assert found.counts.without_phase == 0
+    begun = cut_after.endswith("{")  # an event of which nothing else is left
+    assert (found.repairs.documents, found.repairs.events_lost) == ((1, 1) if begun else (2, 0))
+
+
+@pytest.mark.parametrize("damage", ["NaN", '"a\x01b"'])
+def test_events_without_commas_are_mended_one_by_one(tmp_path: Path, damage: str) -> None:
+    texts = [text.replace('"ts"', f'"x": {damage}, "ts"', 1) for text in dumped(*range(300))]
+    data = '{"schemaVersion": 1, "traceEvents": [' + "\n".join(texts) + "]}"
+    found = read(tmp_path, data.encode())
+    assert names(found) == [f"op {n}" for n in range(300)]
+    assert found.repairs.events_lost == 0
+    assert found.repairs.mended["missing_comma"] == 299
+
+
+def test_events_without_commas_are_read_in_chunks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(split, "MAX_HEADER_BYTES", 1 << 20)
+    texts = dumped(*range(20_000))
+    data = '{"schemaVersion": 1, "traceEvents": [' + "\n".join(texts) + "]}"
+    assert len(data) > 2 << 20
+    assert read(tmp_path, data.encode()).counts.events == 20_000
+
+
+def test_many_events_that_end_in_the_middle_are_passed_in_little_time(tmp_path: Path) -> None:
+    """In minutes where each is looked for in all that follows."""
+    halves = [text[: text.index("op ") + 3] for text in dumped(*range(3000))]
+    found = read(tmp_path, document(*dumped(1, 2), ",\n".join(halves)))
+    assert names(found)[:2] == ["op 1", "op 2"]
+    assert found.repairs.any
+
+
 @pytest.mark.parametrize("first", ["args", "cat", "name", "ts"])
 def test_the_second_documents_events_begin_with_any_key(tmp_path: Path, first: str) -> None:
     texts = [json.dumps({first: event(n)[first], **event(n)}) for n in range(5)]
