@@ -9,12 +9,12 @@ from analyze.engine.result import TraceReport, Uncaptured, uncaptured
 from analyze.report.compare import Row, glance, unique_names
 from analyze.report.compare_text import table_of_rows
 from analyze.report.compare_words import (
-    NOTHING,
     NUMBERS,
     Cell,
     absence,
     differing_shapes,
     medians_of,
+    telling,
     unsteady_latencies,
 )
 from analyze.report.console import buffer_console, rendered
@@ -66,19 +66,13 @@ def side_by_side(reports: Sequence[TraceReport]) -> tuple[dict[str, Cell], list[
     """
     names = unique_names(reports)
     rows = [{**glance(report), "name": name} for report, name in zip(reports, names, strict=True)]
-    columns = {heading: NUMBERS[heading] for heading in _headings(rows)}
-    telling = {
-        heading: cell
-        for heading, cell in columns.items()
-        if any(cell(row) != NOTHING for row in rows)
-    }
-    return telling, rows
+    return telling({heading: NUMBERS[heading] for heading in _headings(rows)}, rows), rows
 
 
 def _headings(rows: Sequence[Row]) -> list[str]:
     """Return the columns; one that few traces have anything for only where one of them has."""
-    has_rare = any(NUMBERS[_RARE](row) != NOTHING for row in rows)
-    usual = (heading for heading in _HEADINGS if has_rare or heading != _RARE)
+    rare = telling({_RARE: NUMBERS[_RARE]}, rows)
+    usual = (heading for heading in _HEADINGS if heading != _RARE or heading in rare)
     return [*differing_shapes(rows), *usual]
 
 

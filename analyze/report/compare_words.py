@@ -101,7 +101,11 @@ def glance_columns(data: Data) -> dict[str, Cell]:
     """Return the columns of numbers in which any trace has something to say."""
     rows = data["traces"]
     headings = [*differing_shapes(rows), *_AT_A_GLANCE]
-    columns = {heading: NUMBERS[heading] for heading in headings}
+    return telling({heading: NUMBERS[heading] for heading in headings}, rows)
+
+
+def telling(columns: Mapping[str, Cell], rows: Sequence[Data]) -> dict[str, Cell]:
+    """Return those of the columns in which any trace has something to say."""
     return {
         heading: cell
         for heading, cell in columns.items()

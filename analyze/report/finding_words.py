@@ -231,6 +231,14 @@ def of_little_weight(bound_by: Finding) -> str:
     return f"of little weight while {called(bound_by)} holds"
 
 
+def minor_title(bound_by: Finding | None) -> str:
+    """Return the title above findings of little weight; nothing where there are none."""
+    if bound_by is None:
+        return ""
+    words = of_little_weight(bound_by)
+    return f"{words[:1].upper()}{words[1:]}:"
+
+
 def unanswered_in_short(report: TraceReport) -> Iterator[Pair]:
     """Yield the same; of rules that are not applicable only a reason that many of them share."""
     few: list[str] = []

@@ -21,7 +21,7 @@ from analyze.report.finding_words import (
     MARKS,
     Pair,
     closing_line,
-    of_little_weight,
+    minor_title,
     savings_in_short,
     sentences,
     short_sentences,
@@ -163,15 +163,8 @@ def _print_rest(console: Console, order: Order, leading: Sequence[Finding]) -> N
     """Print a line for each of the findings that are not shown in full."""
     benign = order.benign if order.problems else ()
     _print_lines(console, "", leading)
-    _print_lines(console, _why_minor(order.bound_by), order.minor)
+    _print_lines(console, minor_title(order.bound_by), order.minor)
     _print_lines(console, "", benign)
-
-
-def _why_minor(bound_by: Finding | None) -> str:
-    if bound_by is None:
-        return ""
-    words = of_little_weight(bound_by)
-    return f"{words[:1].upper()}{words[1:]}:"
 
 
 def _print_lines(console: Console, title: str, findings: Sequence[Finding]) -> None:

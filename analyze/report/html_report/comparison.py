@@ -7,7 +7,6 @@ from typing import Any
 from analyze.engine.result import Uncaptured
 from analyze.report.compare import add_relative
 from analyze.report.compare_words import (
-    NOTHING,
     NUMBERS,
     Cell,
     absence,
@@ -16,6 +15,7 @@ from analyze.report.compare_words import (
     medians_of,
     paths,
     relative_note,
+    telling,
     unrelated,
 )
 from analyze.report.html_report.families import Part, parts_of
@@ -145,11 +145,7 @@ def _how_they_run(
         return {}, [], []
     for row, more in zip(rows, compared, strict=True):
         row.update(asdict(more))
-    ways = {
-        heading: cell
-        for heading, cell in paths().items()
-        if any(cell(row) != NOTHING for row in rows)
-    }
+    ways = telling(paths(), rows)
     notes = [note for heading, note in _PATH_NOTES.items() if heading in ways]
     return ways, notes, list(cautions(rows))
 

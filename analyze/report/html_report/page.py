@@ -8,7 +8,7 @@ from analyze.report.baseline_words import baseline_lines, known_findings, shown_
 from analyze.report.captures_text import side_by_side
 from analyze.report.compare_words import count_word
 from analyze.report.coverage_text import coverage_lines
-from analyze.report.finding_words import Pair, closing_line, of_little_weight, unanswered
+from analyze.report.finding_words import Pair, closing_line, minor_title, unanswered
 from analyze.report.html_report.budget import drawn
 from analyze.report.html_report.comparison import Comparison, comparison_of
 from analyze.report.html_report.families import Families, families_of
@@ -16,7 +16,7 @@ from analyze.report.html_report.findings import MAX_FINDINGS, FindingCard, cards
 from analyze.report.html_report.kernels import Kernels, kernels_of
 from analyze.report.html_report.timeline import TimelineView, timeline_of, window_of
 from analyze.report.next_command import next_command
-from analyze.report.verdict import Order, order_of, verdict
+from analyze.report.verdict import order_of, verdict
 from analyze.report.views.model import Views, views_of
 from analyze.tables.units import unit_name
 from analyze.words import counted, duration, printable, share
@@ -156,7 +156,7 @@ def _trace_page(
         coverage=list(coverage_lines(report.coverage, report.quality)),
         guesses=cards(guesses, window),
         findings=cards([f for f in listed if f in order.problems], window),
-        why_minor=_why_minor(order),
+        why_minor=minor_title(order.bound_by),
         minor=cards([f for f in listed if f in order.minor], window, most_open=0),
         benign=cards([f for f in listed if f in order.benign], window),
         more_findings=f"and {counted(more, 'more finding')}" if more > 0 else "",
@@ -173,10 +173,6 @@ def _trace_page(
 
 def _without_guesses(findings: Iterable[Finding]) -> list[Finding]:
     return [finding for finding in findings if not finding.code.startswith(_GUESS)]
-
-
-def _why_minor(order: Order) -> str:
-    return f"{_sentence(of_little_weight(order.bound_by))}:" if order.bound_by else ""
 
 
 def _sentence(words: str) -> str:
