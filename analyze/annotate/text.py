@@ -8,9 +8,8 @@ from rich.text import Text
 from analyze.annotate.copying import Annotated
 from analyze.annotate.events import PROCESS_NAME
 from analyze.engine.result import TraceReport
-from analyze.report.console import buffer_console, rendered
+from analyze.report.console import buffer_console, print_pairs, rendered
 from analyze.report.finding_words import closing_line
-from analyze.report.summary_text import print_pairs
 from analyze.words import counted, printable
 
 

@@ -15,9 +15,9 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from time import time
+from typing import NamedTuple
 
 from analyze.temporary import temporary_file
 
@@ -35,8 +35,7 @@ _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
-@dataclass(frozen=True)
-class Usage:
+class Usage(NamedTuple):
     """What the folder holds: the number of entries and their size in bytes."""
 
     entries: int

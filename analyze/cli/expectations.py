@@ -2,9 +2,8 @@
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from analyze.cli.forward import Forward, guessed_forward
 from analyze.cli.rule_options import LoadedRules
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from analyze.tables.build import Trace
 
 
-@dataclass(frozen=True)
-class Guesses:
+class Guesses(NamedTuple):
     """The guess files of one run.
 
     Attributes:

@@ -1,8 +1,7 @@
 """Which annotation encloses one forward, and who names it."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -11,8 +10,7 @@ if TYPE_CHECKING:
     from analyze.guess.loading import GuessFile
 
 
-@dataclass(frozen=True)
-class Forward:
+class Forward(NamedTuple):
     """The annotation that encloses one forward.
 
     Attributes:

@@ -241,9 +241,12 @@ def _text(trace: "Trace", report: "TrimReport") -> str:
     """Say what was kept, and what was wrong with the file."""
     from rich.text import Text  # noqa: PLC0415
 
-    from analyze.report.console import buffer_console, rendered  # noqa: PLC0415
+    from analyze.report.console import (  # noqa: PLC0415
+        buffer_console,
+        print_pairs,
+        rendered,
+    )
     from analyze.report.coverage_text import quality_sentences  # noqa: PLC0415
-    from analyze.report.summary_text import print_pairs  # noqa: PLC0415
     from analyze.tables.coverage import coverage, quality  # noqa: PLC0415
     from analyze.trim.words import trim_lines  # noqa: PLC0415
     from analyze.words import printable  # noqa: PLC0415

@@ -82,7 +82,7 @@ class Tables(ABC):
             ]
             return pl.DataFrame([pl.Series(UNIT, [0], pl.Int64), *wholes])
         units = self.unit_table(per).unique("index", keep="first", maintain_order=True)
-        return units.select(pl.col("index").alias(UNIT), pl.all().name.prefix(f"{per.word}."))
+        return units.select_seq(pl.col("index").alias(UNIT), pl.all().name.prefix(f"{per.word}."))
 
     def distinct_test(self, table: Table, column: str, test: pl.Expr) -> pl.Series:
         """Evaluate a test of one text column on its distinct values; one result per row.
@@ -93,7 +93,7 @@ class Tables(ABC):
         if key not in self._encoded:
             self._encoded[key] = _encode(self.table(table.name)[column])
         codes, texts = self._encoded[key]
-        results = texts.to_frame().select(test.alias("result"))["result"]
+        results = texts.to_frame().select_seq(test.alias("result"))["result"]
         return results.gather(codes)
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from analyze.engine.problems import Location, Problem
 
@@ -105,8 +105,7 @@ def _is_scalar(node: "Node | None") -> "TypeGuard[ScalarNode]":
     return isinstance(node, ScalarNode)
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A value in a document."""
 
     document: Document

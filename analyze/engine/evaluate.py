@@ -8,7 +8,7 @@ reported, and the expectation fails for empty units or the rule expects nothing.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -25,8 +25,7 @@ OK = "#ok"
 """Column that says whether the expectation holds."""
 
 
-@dataclass(frozen=True)
-class MeasuredGroup:
+class MeasuredGroup(NamedTuple):
     """One group of a rule with its measures.
 
     Attributes:
@@ -104,6 +103,14 @@ def evaluate_rows(program: Program, tables: Tables, quorum: float) -> Outcome:
     return Evaluation(program, tables, quorum).run()
 
 
+def evaluate_all(program: Program, tables: Tables, quorum: float) -> None:
+    """Evaluate everything a rule may ask for, also what needs no look where no row matches."""
+    evaluation = Evaluation(program, tables, quorum)
+    for _ in evaluation.measured_groups():
+        pass
+    evaluation.run()
+
+
 def rows_in_units(program: Program, tables: Tables, units: pl.DataFrame) -> pl.DataFrame:
     """Return the rows that belong to a unit, with the columns that the rule's conditions rest on.
 
@@ -123,16 +130,17 @@ def rows_in_units(program: Program, tables: Tables, units: pl.DataFrame) -> pl.D
         tables.distinct_test(table, column, test).alias(name)
         for name, (column, test) in program.scope.text_tests.items()
     ]
-    rows = rows.select(*(column for column in rows.columns if column in needed), *extra)
+    rows = rows.select_seq(*(column for column in rows.columns if column in needed), *extra)
     if program.scope.row_unit_columns:
         used = [f"{program.per.word}.{name}" for name in program.scope.row_unit_columns]
-        rows = rows.join(units.select(UNIT, *used), on=UNIT, how="left", maintain_order="left")
-    return rows.filter(pl.col(UNIT).is_in(units[UNIT].implode()))
+        rows = rows.join(units.select_seq(UNIT, *used), on=UNIT, how="left", maintain_order="left")
+    in_units = rows[UNIT].is_in(units[UNIT].implode())
+    return rows if in_units.all(ignore_nulls=False) else rows.filter(in_units)
 
 
 def holding(condition: pl.Expr, rows: pl.DataFrame) -> pl.Series:
     """Return whether a condition holds for each row; null where it cannot be told."""
-    return rows.with_columns(condition.alias(_HOLDS))[_HOLDS]
+    return rows.with_columns_seq(condition.alias(_HOLDS))[_HOLDS]
 
 
 def _needed_columns(program: Program) -> set[str]:
@@ -169,20 +177,28 @@ class Evaluation:
         self.units = tables.units(program.per)
         rows = rows_in_units(program, tables, self.units)
         matches = holding(program.where, rows)
-        self.rows = rows.filter(matches.fill_null(value=undecided_match))
-        self._undecided = matches.null_count() + self._uncounted()
+        undecided = matches.null_count()
+        if undecided and undecided_match:
+            matches = matches.fill_null(value=True)
+        self.rows = rows.filter(matches) if matches.any() else rows.clear()
+        self._undecided = undecided + self._uncounted()
 
     def run(self) -> Outcome:
         """Judge every group."""
-        judge = self._inform if self._program.expect is None else self._judge
-        outcome = judge(self._measured)
+        outcome = self._outcome()
         outcome.undecided_rows = self._undecided
         return outcome
+
+    def _outcome(self) -> Outcome:
+        informs = self._program.expect is None
+        if self.rows.is_empty() and (self._keys or informs):
+            return Outcome()
+        return self._inform(self._measured) if informs else self._judge(self._measured)
 
     def _uncounted(self) -> int:
         """Return how many of the rows that match a ``count`` could not decide on."""
         conditions = self._program.judged_by.counted.values()
-        if not conditions:
+        if not conditions or self.rows.is_empty():
             return 0
         unknown = pl.any_horizontal(condition.is_null() for condition in conditions)
         return self.rows.filter(unknown).height
@@ -201,6 +217,8 @@ class Evaluation:
     @cached_property
     def _measured(self) -> pl.DataFrame:
         """One row per unit, or per group and unit, with the measures."""
+        if self.rows.is_empty() and not self._keys:
+            return self._empty_units()
         keys = [
             pl.col(column).alias(key)
             for column, key in zip(self._program.group_by, self._keys, strict=True)
@@ -213,7 +231,7 @@ class Evaluation:
             joined = present.join(self.units, on=UNIT, how="left", maintain_order="left")
             return self._with_measures(joined)
         joined = self.units.join(present, on=UNIT, how="left", maintain_order="left")
-        return self._with_measures(joined.with_columns(self._filled()))
+        return self._with_measures(joined.with_columns_seq(self._filled()))
 
     def _filled(self) -> list[pl.Expr]:
         """Return the aggregates with those of no rows where a unit has none."""
@@ -225,18 +243,16 @@ class Evaluation:
 
     def _empty_aggregates(self) -> pl.DataFrame:
         aggregates = self._program.scope.aggregates
-        return self.rows.clear().select(expr.alias(name) for name, expr in aggregates.items())
+        return self.rows.clear().select_seq(expr.alias(name) for name, expr in aggregates.items())
 
     def _with_measures(self, frame: pl.DataFrame) -> pl.DataFrame:
-        for name, formula in self._program.formulas.items():
-            frame = frame.with_columns(formula.alias(name))
+        for formulas in self._program.formulas_apart():
+            frame = frame.with_columns(**formulas)
         if self._program.expect is not None:
-            frame = frame.with_columns(self._program.expect.alias(OK))
+            frame = frame.with_columns_seq(self._program.expect.alias(OK))
         return frame
 
     def _inform(self, measured: pl.DataFrame) -> Outcome:
-        if self.rows.is_empty():
-            return Outcome()
         empty = self._counting_empty_units()
         suspects = []
         for group, frame in self._reported_groups(measured):
@@ -261,7 +277,7 @@ class Evaluation:
     def _reported_groups(
         self, measured: pl.DataFrame
     ) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
-        count = measured.select(self._keys).n_unique() if self._keys and measured.height else 0
+        count = measured.select_seq(self._keys).n_unique() if self._keys and measured.height else 0
         if count > MAX_GROUPS:
             raise TooManyGroupsError(count)
         yield from self._groups(measured)
@@ -275,6 +291,8 @@ class Evaluation:
 
     def _doubtful(self, measured: pl.DataFrame) -> pl.DataFrame:
         """Drop the groups whose expectation holds wherever they occur."""
+        if measured[OK].all(ignore_nulls=False):
+            return measured.clear()
         holds = pl.col(OK).fill_null(value=False).all().over(self._keys)
         return measured.filter(~holds)
 
@@ -285,17 +303,21 @@ class Evaluation:
         """
         if not self._keys:
             return None
-        empty = self._empty_aggregates()
-        literals = [pl.lit(values[0], dtype=values.dtype).alias(values.name) for values in empty]
-        units = self._with_measures(self.units.with_columns(literals))
+        units = self._empty_units()
         if self._program.expect is not None:
             units = units.filter(~pl.col(OK).fill_null(value=False))
         return None if units.is_empty() else units
 
+    def _empty_units(self) -> pl.DataFrame:
+        """Return all units with the measures of one in which no row matches."""
+        empty = self._empty_aggregates()
+        literals = [pl.lit(values[0], dtype=values.dtype).alias(values.name) for values in empty]
+        return self._with_measures(self.units.with_columns_seq(literals))
+
     def _zero_filled(self, frame: pl.DataFrame, empty: pl.DataFrame | None) -> pl.DataFrame:
         if empty is None:
             return frame
-        absent = empty.join(frame.select(UNIT), on=UNIT, how="anti")
+        absent = empty.join(frame.select_seq(UNIT), on=UNIT, how="anti")
         return pl.concat([frame, absent], how="diagonal")
 
     def _suspect(self, group: dict[str, Any], units: pl.DataFrame) -> Suspect:

@@ -8,9 +8,8 @@ comparison with null is null, and so is every division by zero.
 import ast
 import operator
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -41,8 +40,7 @@ class Place(Enum):
     FORMULA = "measures only"
 
 
-@dataclass(frozen=True)
-class Compiled:
+class Compiled(NamedTuple):
     """An expression with the names it uses."""
 
     typed: Typed

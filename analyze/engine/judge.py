@@ -1,8 +1,7 @@
 """From the mismatching units of one group to severity, savings, verdicts and evidence."""
 
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -18,8 +17,7 @@ _LEVEL = "#level"
 _SAVINGS = "#savings"
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(NamedTuple):
     """One group of a rule, judged.
 
     Attributes:
@@ -61,8 +59,7 @@ class Judged:
     chains: frozenset[str | None]
 
 
-@dataclass(frozen=True)
-class Suspect:
+class Suspect(NamedTuple):
     """A group with the units in which it mismatches.
 
     Attributes:
@@ -133,7 +130,7 @@ class Judge:
         *steps, last = self._program.ladder
         if not steps:
             return last.level, last.level, self._units[UNIT][0]
-        levels = self._units.select(UNIT, self._level())
+        levels = self._units.select_seq(UNIT, self._level())
         unit, worst = levels.sort(_LEVEL, descending=True, maintain_order=True).row(0)
         return LEVELS[self._medians_level()], LEVELS[worst], unit
 
@@ -148,14 +145,14 @@ class Judge:
 
     def _medians_level(self) -> int:
         frame = self._medians if self._medians.width else pl.DataFrame({UNIT: [0]})
-        return int(frame.select(self._level())[_LEVEL][0])
+        return int(frame.select_seq(self._level())[_LEVEL][0])
 
     def _savings(self) -> tuple[float | None, float | None]:
         if self._program.savings is None:
             return None, None
         savings = self._program.savings.cast(pl.Float64)
         whole = self._whole(self._savings_of)
-        row = self._units.select(
+        row = self._units.select_seq(
             savings.median().alias(_SAVINGS),
             pl.when(whole > 0).then(savings / whole).median().alias("share"),
         ).row(0)
@@ -166,7 +163,7 @@ class Judge:
         of = self._program.savings_of
         if of != "either":
             return of
-        has_gpu_work = self._units.select((self._whole("gpu") > 0).any()).item()
+        has_gpu_work = self._units.select_seq((self._whole("gpu") > 0).any()).item()
         return "gpu" if has_gpu_work else "cpu"
 
     def _whole(self, of: str) -> pl.Expr:
@@ -178,16 +175,16 @@ class Judge:
         """Whether there is evidence and every row of it matches."""
         if verdict.rows is None or self._rows.is_empty():
             return False
-        matches = self._rows.select(verdict.rows.alias("matches"))["matches"]
+        matches = self._rows.select_seq(verdict.rows.alias("matches"))["matches"]
         return matches.fill_null(value=False).all()
 
     def _applies(self, verdict: Verdict) -> bool:
         """Whether any row of evidence matches, or the medians do."""
         if verdict.measures is not None:
-            return bool(self._medians.select(verdict.measures.alias("applies"))["applies"][0])
+            return bool(self._medians.select_seq(verdict.measures.alias("applies"))["applies"][0])
         if verdict.rows is None or self._rows.is_empty():
             return False
-        return self._rows.select(verdict.rows.alias("matches"))["matches"].any()
+        return self._rows.select_seq(verdict.rows.alias("matches"))["matches"].any()
 
     def _shown_rows(self) -> pl.DataFrame:
         """Return the rows of evidence, the most important first."""
@@ -201,7 +198,7 @@ class Judge:
     def _evidence(self, rows: pl.DataFrame) -> list[dict[str, Any]]:
         if self._program.distinct:
             rows = rows.unique(self._program.distinct, keep="first", maintain_order=True)
-        shown = rows.select(self._program.evidence).head(self._program.limit)
+        shown = rows.select_seq(self._program.evidence).head(self._program.limit)
         return shown.to_dicts()
 
 
@@ -227,7 +224,7 @@ def _plain(medians: pl.DataFrame, schema: pl.Schema) -> dict[str, Any]:
 
 
 def _medians(units: pl.DataFrame) -> pl.DataFrame:
-    return units.select(
+    return units.select_seq(
         _middle(name, dtype) for name, dtype in units.schema.items() if not name.startswith("#")
     )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from analyze.engine.document import Document
-from analyze.engine.evaluate import evaluate_rows
+from analyze.engine.evaluate import evaluate_all
 from analyze.engine.installed import builtin_rules, installed_packs
 from analyze.engine.macros import check_macros
 from analyze.engine.matchers import Shared
@@ -375,7 +375,7 @@ def _dry_run(program: Program, model: RuleModel, reporter: Reporter) -> None:
     units = pl.concat([pl.DataFrame(schema=unit_table.schema), unit], how="diagonal")
     tables = WrittenTables(program.table, rows, units=units)
     try:
-        evaluate_rows(program, tables, model.quorum)
+        evaluate_all(program, tables, model.quorum)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         reporter.add(("measure",), f"the rule cannot be evaluated: {reason}")

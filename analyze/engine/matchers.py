@@ -8,7 +8,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -44,8 +44,7 @@ _PARAM = "params."
 _PARAM_NAME = re.compile(r"params\.[A-Za-z_]\w*")
 
 
-@dataclass(frozen=True)
-class Macro:
+class Macro(NamedTuple):
     """A matcher with a name.
 
     Attributes:
@@ -74,8 +73,7 @@ class Shared:
         return Shared({**other.lists, **self.lists}, {**other.macros, **self.macros})
 
 
-@dataclass(frozen=True)
-class Matcher:
+class Matcher(NamedTuple):
     """A compiled matcher.
 
     Attributes:

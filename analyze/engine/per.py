@@ -2,8 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import polars as pl
 
@@ -18,8 +17,7 @@ _LOCATED = ("gpu_ops", "ops", "api_calls")
 _UNIT_TABLES: Mapping[str, UnitWord] = {"forwards": "forward", "steps": "step", "calls": "call"}
 
 
-@dataclass(frozen=True)
-class Per:
+class Per(NamedTuple):
     """One unit of repetition.
 
     Attributes:

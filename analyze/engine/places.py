@@ -54,7 +54,7 @@ def source_of(rows: pl.DataFrame, table: Table, tables: Tables) -> str | None:
         return None
     duration = pl.col(_DURATION).sum() if _DURATION in frame.columns else pl.lit(0.0)
     lines = (
-        frame.select(_SOURCE, *({_DURATION} & set(frame.columns)))[rows[ROW]]
+        frame.select_seq(_SOURCE, *({_DURATION} & set(frame.columns)))[rows[ROW]]
         .drop_nulls(_SOURCE)
         .group_by(_SOURCE, maintain_order=True)
         .agg(time=duration, rows=pl.len())

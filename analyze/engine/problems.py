@@ -1,7 +1,7 @@
 """What is wrong with a rule file, and where: shown with the line, a caret and a suggestion."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from analyze.errors import RuleError
 from analyze.words import aligned, closest, visible
@@ -13,8 +13,7 @@ _MAX_SHOWN = 50
 """Problems that are shown at once; a file with more is probably no rule at all."""
 
 
-@dataclass(frozen=True)
-class Location:
+class Location(NamedTuple):
     """A stretch of one line of a file.
 
     Attributes:
@@ -32,8 +31,7 @@ class Location:
     source: str = ""
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """One mistake in a rule file.
 
     Attributes:

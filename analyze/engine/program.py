@@ -1,8 +1,8 @@
 """A rule compiled for one set of parameters and one trace: polars expressions and templates."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -24,16 +24,14 @@ _RESERVED = ("params", "trace", "forward", "step", "call", "region", "true", "fa
 _PLAIN_EVIDENCE = ("name", "op_chain", "source", "dur_us", "start_us")
 
 
-@dataclass(frozen=True)
-class LadderStep:
+class LadderStep(NamedTuple):
     """One step of a severity ladder; ``when`` is null where it always applies."""
 
     level: Level
     when: pl.Expr | None
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """A condition that changes a finding: one of ``benign`` or ``uncertain``.
 
     Attributes:
@@ -51,8 +49,7 @@ class Verdict:
     confidence: Confidence = "low"
 
 
-@dataclass(frozen=True)
-class Precondition:
+class Precondition(NamedTuple):
     """What must be true of the trace for a rule to say anything.
 
     Attributes:
@@ -120,6 +117,16 @@ class Program:
         yield from self.scope.aggregates.values()
         yield from () if self.shown is None else (self.shown,)
         yield from (verdict.rows for verdict in self.verdicts if verdict.rows is not None)
+
+    def formulas_apart(self) -> Iterator[dict[str, pl.Expr]]:
+        """Yield the formulas in their order, apart where one rests on another before it."""
+        together: dict[str, pl.Expr] = {}
+        for name, formula in self.formulas.items():
+            if not together.keys().isdisjoint(formula.meta.root_names()):
+                yield together
+                together = {}
+            together[name] = formula
+        yield together
 
     @property
     def verdicts(self) -> list[Verdict]:

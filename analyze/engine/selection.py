@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from analyze.engine.problems import did_you_mean
 from analyze.errors import AnalyzeError
@@ -17,8 +17,7 @@ _EXACT = 100
 """Rank of a whole code or name: above any prefix."""
 
 
-@dataclass(frozen=True)
-class Ignore:
+class Ignore(NamedTuple):
     """Rules whose findings are known and not wanted, and why.
 
     Attributes:

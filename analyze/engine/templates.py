@@ -8,8 +8,7 @@ attribute or index access, no widths, and elsewhere an unknown value is written 
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from analyze.engine.problems import did_you_mean
 from analyze.engine.syntax import ExpressionError
@@ -24,16 +23,14 @@ _NOUN = re.compile(r"[^|]+\|[^|]+")
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?")
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     """A place to insert a value: the name of the value and the format, empty for none."""
 
     name: str
     format: str = ""
 
 
-@dataclass(frozen=True)
-class Template:
+class Template(NamedTuple):
     """A parsed template: texts, the fields between them, and parts that may be left out."""
 
     parts: "tuple[str | Field | Template, ...]"

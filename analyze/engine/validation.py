@@ -4,7 +4,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from analyze.engine.document import Document, KeyPath, Place
 from analyze.engine.keys import Keys, filled, model_in, types_of
@@ -65,8 +65,7 @@ _PLACEHOLDERS: Mapping[str, Any] = {
 _OLD_FLAGS = ("yes", "no", "on", "off", "y", "n")
 
 
-@dataclass(frozen=True)
-class KeyProblem:
+class KeyProblem(NamedTuple):
     """What is wrong with a value, or with a key.
 
     Attributes:

@@ -1,7 +1,7 @@
 """Typed polars expressions: what an expression of a rule compiles to."""
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 import polars as pl
 
@@ -45,8 +45,7 @@ def is_usable(value: Scalar | None) -> bool:
     return isinstance(value, str) or value is None or abs(value) <= MAX_NUMBER
 
 
-@dataclass(frozen=True)
-class Typed:
+class Typed(NamedTuple):
     """A compiled expression.
 
     Attributes:

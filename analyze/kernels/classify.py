@@ -6,7 +6,6 @@ The rules are data in ``names.yaml``. Where none fits the answer is ``None``: un
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -24,8 +23,7 @@ Precision = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class KernelFacts:
+class KernelFacts(NamedTuple):
     """What one kernel name tells.
 
     ``short_name`` is the display form, never empty and at most 80 characters. ``family`` is one of

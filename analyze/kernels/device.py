@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 KIB: Final = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class _Architecture:
+class _Architecture(NamedTuple):
     """Limits of one SM of an NVIDIA compute capability; shared memory in bytes."""
 
     max_threads_per_sm: int | None

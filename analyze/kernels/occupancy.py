@@ -7,8 +7,7 @@ above 48 KiB. Not modelled: thread-block clusters, a shared-memory carve-out, na
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from analyze.kernels.device import DeviceLimits
@@ -22,8 +21,7 @@ _AMPERE: Final = (8, 0)
 _UNLIMITED: Final = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class Occupancy:
+class Occupancy(NamedTuple):
     """How full a launch can keep the multiprocessors (SMs). Nothing here is measured.
 
     ``theoretical`` is resident warps over the SM's warp slots, in percent, given enough blocks.
@@ -41,8 +39,7 @@ class Occupancy:
     waves: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Limits:
+class _Limits(NamedTuple):
     """The numbers of a device that the calculator needs, all known."""
 
     capability: tuple[int, int]

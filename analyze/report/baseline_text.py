@@ -6,8 +6,7 @@ from rich.text import Text
 
 from analyze.baseline.model import Baseline, Entry
 from analyze.baseline.updating import Step, Update
-from analyze.report.console import buffer_console, rendered
-from analyze.report.summary_text import print_pairs
+from analyze.report.console import buffer_console, print_pairs, rendered
 from analyze.words import counted, duration, printable, share
 
 _STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}

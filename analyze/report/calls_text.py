@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from analyze.report.console import buffer_console, rendered
+from analyze.report.console import buffer_console, print_pairs, rendered
 from analyze.report.kernels_text import in_columns, print_details
-from analyze.report.summary_text import print_opening, print_pairs
+from analyze.report.summary_text import print_opening
 from analyze.tables.flash_obstacles import CHECKED_OP
 from analyze.words import counted, duration, printable, share, unitless
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from io import StringIO
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -51,6 +52,16 @@ def plain_table(title: str, *columns: str) -> Table:
     for number, column in enumerate(columns):
         table.add_column(Text(column), justify="left" if number == 0 else "right", overflow="fold")
     return table
+
+
+def print_pairs(console: Console, pairs: Iterable[tuple[str, str]]) -> None:
+    """Print labelled sentences, the labels in a column of their own."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, sentence in pairs:
+        grid.add_row(Text(f"  {label}"), Text(sentence))
+    console.print(grid)
 
 
 def rendered(console: Console) -> str:

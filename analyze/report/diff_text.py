@@ -7,8 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from analyze.report import diff_words as words
-from analyze.report.console import buffer_console, plain_table, rendered
-from analyze.report.summary_text import print_pairs
+from analyze.report.console import buffer_console, plain_table, print_pairs, rendered
 
 Data = Mapping[str, Any]
 

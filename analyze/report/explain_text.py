@@ -20,8 +20,7 @@ from analyze.engine.explain import (
 )
 from analyze.engine.result import Finding
 from analyze.engine.templates import FORMATS
-from analyze.report.console import buffer_console, rendered
-from analyze.report.summary_text import print_pairs
+from analyze.report.console import buffer_console, print_pairs, rendered
 from analyze.words import UNKNOWN, counted, printable, share, visible
 
 _GROUPS_SHOWN = 3

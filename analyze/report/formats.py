@@ -1,17 +1,15 @@
 """The formats of a report of findings; each is one writer that renders the result alone."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from analyze.engine.result import TraceReport
 
 
-@dataclass(frozen=True)
-class Rendering:
+class Rendering(NamedTuple):
     """How a report is to be rendered.
 
     Attributes:

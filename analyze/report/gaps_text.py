@@ -9,9 +9,9 @@ from rich.text import Text
 from analyze.kernels.display import shorten
 from analyze.report.chains import short_chain
 from analyze.report.condition import condition_sentence
-from analyze.report.console import buffer_console, plain_table, rendered
+from analyze.report.console import buffer_console, plain_table, print_pairs, rendered
 from analyze.report.gaps import LATE
-from analyze.report.summary_text import print_opening, print_pairs
+from analyze.report.summary_text import print_opening
 from analyze.tables.units import unit_name
 from analyze.words import UNKNOWN, counted, duration, printable, share
 

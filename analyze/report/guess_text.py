@@ -9,8 +9,8 @@ from rich.text import Text
 from analyze.guess.words import GROUPS
 from analyze.kernels.display import shorten
 from analyze.report.chains import short_chain
-from analyze.report.console import buffer_console, plain_table, rendered
-from analyze.report.summary_text import print_opening, print_pairs
+from analyze.report.console import buffer_console, plain_table, print_pairs, rendered
+from analyze.report.summary_text import print_opening
 from analyze.words import counted, duration, printable, share, size
 
 DEFAULT_LIMIT = 6

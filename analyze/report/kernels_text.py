@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from analyze.report.condition import condition_sentence
-from analyze.report.console import buffer_console, rendered
+from analyze.report.console import buffer_console, print_pairs, rendered
 from analyze.report.summary import DEFAULT_SHARED_MEMORY_LIMIT
-from analyze.report.summary_text import print_opening, print_pairs
+from analyze.report.summary_text import print_opening
 from analyze.tables.units import unit_name
 from analyze.words import (
     UNKNOWN,

@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from analyze.report.chains import short_chain
-from analyze.report.console import buffer_console, plain_table, rendered
-from analyze.report.summary_text import print_opening, print_pairs
+from analyze.report.console import buffer_console, plain_table, print_pairs, rendered
+from analyze.report.summary_text import print_opening
 from analyze.words import UNKNOWN, counted, duration, printable, share, size
 
 Data = Mapping[str, Any]

@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.text import Text
 
 from analyze.report.condition import condition_sentence
-from analyze.report.console import buffer_console, rendered
+from analyze.report.console import buffer_console, print_pairs, rendered
 from analyze.report.roomy_table import NOTHING, Column, Row, clipped, print_rows
-from analyze.report.summary_text import print_opening, print_pairs
+from analyze.report.summary_text import print_opening
 from analyze.words import counted, duration, printable, share
 
 _NOT_KNOWN = {

@@ -8,10 +8,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from analyze.report.condition import condition_sentence
-from analyze.report.console import buffer_console, rendered
+from analyze.report.console import buffer_console, print_pairs, rendered
 from analyze.report.ops_rows import EVERY_STEP
 from analyze.report.roomy_table import NOTHING, Column, clipped, print_rows
-from analyze.report.summary_text import print_opening, print_pairs
+from analyze.report.summary_text import print_opening
 from analyze.words import counted, duration, printable
 
 Entry = Mapping[str, Any]

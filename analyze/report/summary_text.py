@@ -4,11 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from analyze.kernels.namesakes import told_apart
-from analyze.report.console import buffer_console, plain_table, rendered
+from analyze.report.console import buffer_console, plain_table, print_pairs, rendered
 from analyze.report.coverage_text import coverage_lines
 from analyze.report.summary import sum_of_known
 from analyze.words import amount, counted, duration, percentage, printable, share, size
@@ -34,16 +33,6 @@ def print_opening(console: Console, data: Mapping[str, Any]) -> None:
     """Print what every view of a trace begins with: its name, and what was recorded."""
     console.print(Text(printable(data["trace"]), style="bold"), soft_wrap=True)
     print_pairs(console, coverage_lines(data["coverage"], data["quality"]))
-
-
-def print_pairs(console: Console, pairs: Iterable[tuple[str, str]]) -> None:
-    """Print labelled sentences, the labels in a column of their own."""
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for label, sentence in pairs:
-        grid.add_row(Text(f"  {label}"), Text(sentence))
-    console.print(grid)
 
 
 def _print_devices(console: Console, summary: Mapping[str, Any]) -> None:

@@ -12,10 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from analyze.engine.result import Checked, Finding, Level, TraceReport
+from analyze.engine.result import Checked, Finding, Level, TraceReport, uncaptured
 from analyze.report.baseline_words import REMOVE, baseline_lines, shown_findings
-from analyze.report.captures_text import render_captures, render_traces
-from analyze.report.console import buffer_console, rendered
+from analyze.report.console import buffer_console, print_pairs, rendered
 from analyze.report.coverage_text import coverage_in_short, coverage_lines, reservations
 from analyze.report.finding_words import (
     MARKS,
@@ -32,7 +31,6 @@ from analyze.report.finding_words import (
 )
 from analyze.report.formats import Rendering
 from analyze.report.next_command import next_command
-from analyze.report.summary_text import print_pairs
 from analyze.report.verdict import Group, Order, groups, order_of, verdict
 from analyze.words import counted, printable, visible
 
@@ -55,6 +53,11 @@ _ONE_LINE = frozenset({"explains", "not applicable", "note"})
 def write_text(reports: Sequence[TraceReport], rendering: Rendering) -> str:
     """Return reports of findings as text, traces side by side below them; the format ``text``."""
     verbose, color = rendering.verbose, rendering.color
+    if len(reports) == 1 and not uncaptured(reports):
+        return render_report(reports[0], verbose=verbose, color=color)
+    # Most runs show one trace and need nothing of this.
+    from analyze.report.captures_text import render_captures, render_traces  # noqa: PLC0415
+
     if verbose or len(reports) <= MOST_REPORTS:
         texts = [render_report(report, verbose=verbose, color=color) for report in reports]
         return "\n".join(texts) + render_captures(reports, color=color)

@@ -58,7 +58,7 @@ def build_api_calls(calls: pl.DataFrame, host: Host) -> pl.DataFrame:
     """
     base_name = pl.col("name").str.replace(_STREAM_SUFFIX, "")
     node = host.forest.innermost_at(calls)
-    calls = calls.with_row_index("api_row").with_columns(
+    calls = calls.with_row_index("api_row").with_columns_seq(
         end_ns=pl.col("start_ns") + pl.col("dur_ns"),
         is_launch=pl.col("name").str.contains(LAUNCH_PATTERN).fill_null(value=False),
         is_sync=base_name.is_in(SYNC_NAMES).fill_null(value=False),
@@ -66,7 +66,7 @@ def build_api_calls(calls: pl.DataFrame, host: Host) -> pl.DataFrame:
         region_row=host.nodes["region_row"].gather(node),
         phase=host.nodes["phase"].gather(node),
     )
-    return calls.with_columns(profiler_own=_is_profilers_own(calls, host))
+    return calls.with_columns_seq(profiler_own=_is_profilers_own(calls, host))
 
 
 def _is_profilers_own(calls: pl.DataFrame, host: Host) -> pl.Series:

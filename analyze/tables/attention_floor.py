@@ -31,7 +31,7 @@ def attention_floor(ops: pl.DataFrame, peak: Peak | None) -> pl.Series:
         Integers in the order of ``ops``; null where no attention begins, and where its shapes, its
         dtype or the peak are not known.
     """
-    rows = ops.select("name", "shapes", "dtype", *_AT).with_row_index("row")
+    rows = ops.select_seq("name", "shapes", "dtype", *_AT).with_row_index("row")
     of_ops = _floors(_attention_ops(rows), attention_call_size, ["name", "shapes"], peak)
     by_hand = _floors(_first_products(rows, ops), _by_hand_size, ["input_shapes"], peak)
     floors = pl.concat([of_ops, by_hand]).unique("row")
@@ -44,7 +44,7 @@ def _attention_ops(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _first_products(rows: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
-    begins = find_by_hand(ops).intervals.select(*_AT, "input_shapes")
+    begins = find_by_hand(ops).intervals.select_seq(*_AT, "input_shapes")
     return rows.filter(pl.col("name").is_in(BATCHED_PRODUCTS)).join(begins, on=_AT)
 
 
@@ -62,10 +62,10 @@ def _floors(
 ) -> pl.DataFrame:
     """Return ``row`` and ``floor_ns``; each combination of arguments and dtype is asked once."""
     keys = [*arguments, "dtype"]
-    asked = begins.select(keys).unique()
+    asked = begins.select_seq(keys).unique()
     floors = [_floor_ns(size_of(*inputs), dtype, peak) for *inputs, dtype in asked.iter_rows()]
-    known = asked.with_columns(floor_ns=pl.Series(floors, dtype=pl.Int64))
-    return begins.join(known, on=keys, how="left", nulls_equal=True).select("row", "floor_ns")
+    known = asked.with_columns_seq(floor_ns=pl.Series(floors, dtype=pl.Int64))
+    return begins.join(known, on=keys, how="left", nulls_equal=True).select_seq("row", "floor_ns")
 
 
 def _floor_ns(size: CallSize, dtype: str | None, peak: Peak | None) -> int | None:

@@ -31,8 +31,8 @@ def add_work(calls: pl.DataFrame, work: UnitWork, header: Header) -> pl.DataFram
     """
     kernels = work.facts.gpu_ops.filter(pl.col("kind") == "kernel").drop_nulls(UNIT_OF_ROW)
     joined = calls.join(_of_kernels(kernels), on="index", how="left", maintain_order="left")
-    asked = joined.select("device", "dtype").unique()
-    peaks = asked.with_columns(
+    asked = joined.select_seq("device", "dtype").unique()
+    peaks = asked.with_columns_seq(
         peak_tflops=pl.Series(
             [_peak(header.device(device), dtype) for device, dtype in asked.iter_rows()],
             dtype=pl.Float64,
@@ -41,20 +41,20 @@ def add_work(calls: pl.DataFrame, work: UnitWork, header: Header) -> pl.DataFram
     known = joined.join(
         peaks, on=["device", "dtype"], how="left", nulls_equal=True, maintain_order="left"
     )
-    return known.with_columns(peak_share=pl.col("tflops") / pl.col("peak_tflops"))
+    return known.with_columns_seq(peak_share=pl.col("tflops") / pl.col("peak_tflops"))
 
 
 def _of_kernels(kernels: pl.DataFrame) -> pl.DataFrame:
     """Return what the kernels of each call tell: implementation, device, fused precision."""
-    names = kernels.select("name", "family").unique()
-    told = names.with_columns(
+    names = kernels.select_seq("name", "family").unique()
+    told = names.with_columns_seq(
         told=pl.Series(
             [attention_implementation(name or "", family) for name, family in names.iter_rows()],
             dtype=pl.String,
         )
     )
     found = (
-        kernels.select(UNIT_OF_ROW, "name", "family", "precision", "device")
+        kernels.select_seq(UNIT_OF_ROW, "name", "family", "precision", "device")
         .join(told, on=["name", "family"], how="left", nulls_equal=True, maintain_order="left")
         .group_by(index=UNIT_OF_ROW)
         .agg(
@@ -67,7 +67,7 @@ def _of_kernels(kernels: pl.DataFrame) -> pl.DataFrame:
     unfused = pl.Series([is_unfused(families) for families in found["family"]], dtype=pl.Boolean)
     implementation = pl.when(pl.col("told") != "").then("told").when(unfused).then(pl.lit(UNFUSED))
     one_precision = pl.when(pl.col("fused").list.len() == 1).then(pl.col("fused").list.first())
-    return found.select(
+    return found.select_seq(
         "index", "device", implementation=implementation, kernel_precision=one_precision
     )
 
@@ -105,15 +105,15 @@ def add_obstacles(
     ran_there = (pl.col("gpu_ops") > 0) if has_gpu else pl.lit(value=True)
     asked = (pl.col("name") == CHECKED_OP) & pl.col("backend").is_in(_EXPLAINED_BACKENDS)
     columns = ("input_shapes", "told_dtype", "concrete_inputs", "input_strides", "device")
-    joined = joined.with_columns(told_dtype=pl.coalesce("dtype", "kernel_precision"))
-    kinds = joined.filter(asked & ran_there).select(columns).unique()
+    joined = joined.with_columns_seq(told_dtype=pl.coalesce("dtype", "kernel_precision"))
+    kinds = joined.filter(asked & ran_there).select_seq(columns).unique()
     words = [
         _words(asked_for(*recorded, trained=has_backward), header.device(device), has_gpu=has_gpu)
         for *recorded, device in kinds.iter_rows()
     ]
-    told = kinds.with_columns(flash_obstacle=pl.Series(words, dtype=pl.String))
+    told = kinds.with_columns_seq(flash_obstacle=pl.Series(words, dtype=pl.String))
     found = joined.join(told, on=columns, how="left", nulls_equal=True, maintain_order="left")
-    return found.with_columns(flash_obstacle=pl.when(asked & ran_there).then("flash_obstacle"))
+    return found.with_columns_seq(flash_obstacle=pl.when(asked & ran_there).then("flash_obstacle"))
 
 
 def _words(asked: Asked, device: DeviceLimits | None, *, has_gpu: bool) -> str | None:

@@ -111,7 +111,7 @@ class Trace:
             case "ops":
                 peak = published_peak(busiest_device(self))
                 floor = attention_floor(self.facts.ops, peak)
-                frame = self.facts.ops.with_columns(
+                frame = self.facts.ops.with_columns_seq(
                     attention_floor_ns=floor, flash_obstacle=self._obstacles_of_ops()
                 )
             case "regions" | "forwards" | "steps" | "calls" | "gaps" | "memory":
@@ -150,7 +150,7 @@ class Trace:
     def steps(self) -> pl.DataFrame:
         """The ProfilerSteps with their amounts; times in nanoseconds."""
         rows = unit_rows(self.facts.steps, "step", self.facts)
-        return rows.with_columns(first=pl.int_range(pl.len()) == 0)
+        return rows.with_columns_seq(first=pl.int_range(pl.len()) == 0)
 
     @cached_property
     def work_of_calls(self) -> UnitWork:
@@ -175,8 +175,8 @@ class Trace:
         ops = self.facts.ops
         if not (ops["name"] == CHECKED_OP).any():
             return pl.repeat(None, ops.height, dtype=pl.String, eager=True)
-        call = self.work_of_calls.facts.ops.select(index=UNIT_OF_ROW)
-        told = self.calls.select("index", "flash_obstacle")
+        call = self.work_of_calls.facts.ops.select_seq(index=UNIT_OF_ROW)
+        told = self.calls.select_seq("index", "flash_obstacle")
         found = call.join(told, on="index", how="left", maintain_order="left")
         return found["flash_obstacle"]
 

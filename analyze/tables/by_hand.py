@@ -35,24 +35,24 @@ def find_spans(ops: pl.DataFrame) -> pl.DataFrame:
     """
     own = ~pl.col("op_chain").str.contains(_FUSED_OR_ITS_MATH, literal=True)
     parts = (
-        ops.select(
+        ops.select_seq(
             "name", "op_chain", "lane", "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")
         )
         .filter(pl.col("name").is_in([*_PRODUCTS, _SOFTMAX]))
-        .with_columns(own=own.fill_null(value=True))
+        .with_columns_seq(own=own.fill_null(value=True))
         .filter(pl.col("own") | (pl.col("name") != _SOFTMAX))
         .sort("lane", "start_ns", maintain_order=True)
     )
     batched = pl.col("name").is_in(BATCHED_PRODUCTS) & pl.col("own")
     return (
-        parts.with_columns(
+        parts.with_columns_seq(
             start_ns=pl.col("start_ns").shift(1).over("lane"),
             end_ns=pl.col("end_ns").shift(-1).over("lane"),
             before=batched.shift(1).over("lane"),
             after=batched.shift(-1).over("lane"),
         )
         .filter((pl.col("name") == _SOFTMAX) & pl.col("before") & pl.col("after"))
-        .select("lane", "start_ns", "end_ns")
+        .select_seq("lane", "start_ns", "end_ns")
         .sort("start_ns")
         .with_row_index("number")
     )
@@ -71,11 +71,11 @@ def number_at(points: pl.DataFrame, spans: pl.DataFrame) -> pl.Series:
     if spans.is_empty():
         return pl.repeat(None, points.height, dtype=pl.Int64, eager=True).alias("by_hand")
     found = (
-        points.select("lane", "start_ns")
+        points.select_seq("lane", "start_ns")
         .with_row_index("row")
         .sort("start_ns")
         .join_asof(spans, on="start_ns", by="lane", strategy="backward", check_sortedness=False)
         .sort("row")
     )
     inside = pl.when(pl.col("start_ns") < pl.col("end_ns")).then("number").cast(pl.Int64)
-    return found.select(inside.alias("by_hand"))["by_hand"]
+    return found.select_seq(inside.alias("by_hand"))["by_hand"]

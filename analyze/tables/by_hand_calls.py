@@ -32,8 +32,8 @@ def find_by_hand(ops: pl.DataFrame) -> Units:
         )
         .sort("start_ns")
     )
-    inputs = [_inputs(*row) for row in spans.select("scores", "output").iter_rows()]
-    intervals = spans.drop("scores", "output", "by_hand").with_columns(
+    inputs = [_inputs(*row) for row in spans.select_seq("scores", "output").iter_rows()]
+    intervals = spans.drop("scores", "output", "by_hand").with_columns_seq(
         pl.int_range(pl.len(), dtype=pl.Int64).alias("index"),
         pl.lit(BY_HAND).alias("name"),
         input_shapes=pl.Series(inputs, dtype=pl.String),
@@ -50,16 +50,16 @@ def build_by_hand(work: UnitWork) -> pl.DataFrame:
         work: what was launched in the units of :func:`find_by_hand`.
     """
     rows = work.rows()
-    asked = rows.select(shapes="input_shapes").unique()
+    asked = rows.select_seq(shapes="input_shapes").unique()
     flop = pl.Series([_flop(*row) for row in asked.iter_rows()], dtype=pl.Float64)
-    known = rows.with_columns(shapes="input_shapes").join(
-        asked.with_columns(flop=flop),
+    known = rows.with_columns_seq(shapes="input_shapes").join(
+        asked.with_columns_seq(flop=flop),
         on="shapes",
         how="left",
         nulls_equal=True,
         maintain_order="left",
     )
-    return known.with_columns(
+    return known.with_columns_seq(
         backend=pl.lit(None, dtype=pl.String),
         causal=pl.lit(None, dtype=pl.Boolean),
         tflops=pl.when(pl.col("gpu_busy_ns") > 0).then(

@@ -85,10 +85,10 @@ def find_calls(ops: pl.DataFrame) -> Units:
     """
     names = ops["name"].drop_nulls().unique()
     calling = [name for name in names if is_attention_call(name)]
-    found = ops.filter(pl.col("name").is_in(calling)).with_columns(
+    found = ops.filter(pl.col("name").is_in(calling)).with_columns_seq(
         end_ns=pl.col("start_ns") + pl.col("dur_ns")
     )
-    calls = outermost(found).select(
+    calls = outermost(found).select_seq(
         pl.int_range(pl.len(), dtype=pl.Int64).alias("index"),
         *("name", "pid", "lane", "start_ns", "end_ns"),
         *("op_chain", "source", "region", "forward", "step", "dtype"),
@@ -110,7 +110,7 @@ def build_calls(work: UnitWork) -> pl.DataFrame:
     """
     inside = (
         work.facts.ops.lazy()
-        .select(UNIT_OF_ROW, "name", "lane", "start_ns")
+        .select_seq(UNIT_OF_ROW, "name", "lane", "start_ns")
         .drop_nulls(UNIT_OF_ROW)
         .collect()
     )
@@ -143,8 +143,8 @@ def _causal(ops: pl.DataFrame, attention_inputs: pl.DataFrame) -> pl.Series:
         ops: columns ``name``, ``lane``, ``start_ns``.
         attention_inputs: the same, and ``concrete_inputs``.
     """
-    written = attention_inputs.select("name", "concrete_inputs").unique()
-    known = written.with_columns(
+    written = attention_inputs.select_seq("name", "concrete_inputs").unique()
+    known = written.with_columns_seq(
         causal=pl.Series([_is_causal(*row) for row in written.iter_rows()], dtype=pl.Boolean)
     )
     of_events = attention_inputs.join(
@@ -169,7 +169,7 @@ def _add_speed(calls: pl.DataFrame) -> pl.DataFrame:
     A causal mask halves the work, as in FlashAttention-2 (Dao, 2023, section 4.1). That holds where
     queries and keys are equally many; elsewhere it depends on how the mask is aligned: null.
     """
-    asked = calls.select("name", "input_shapes").unique()
+    asked = calls.select_seq("name", "input_shapes").unique()
     sizes = pl.DataFrame(
         [attention_call_size(*row) for row in asked.iter_rows()],
         schema={"shapes": pl.String, "flop": pl.Float64, "is_square": pl.Boolean},
@@ -184,7 +184,7 @@ def _add_speed(calls: pl.DataFrame) -> pl.DataFrame:
     )
     flop = pl.when(~pl.col("causal")).then("flop").when("is_square").then(pl.col("flop") / 2)
     speed = pl.when(pl.col("gpu_busy_ns") > 0).then(flop / pl.col("gpu_busy_ns") / 1000)
-    return known.with_columns(tflops=pl.when(pl.col("causal").is_not_null()).then(speed))
+    return known.with_columns_seq(tflops=pl.when(pl.col("causal").is_not_null()).then(speed))
 
 
 class CallSize(NamedTuple):

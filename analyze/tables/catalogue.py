@@ -8,6 +8,7 @@ documentation. Times are float microseconds relative to the trace start; sizes a
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 import polars as pl
 
@@ -44,8 +45,7 @@ class Need(Enum):
 GPU_CUT_OFF = "no GPU work is in what the file holds, which is cut short"
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """One documented column.
 
     Attributes:
@@ -102,12 +102,16 @@ class Table:
 
 def publish(frame: pl.DataFrame, table: Table) -> pl.DataFrame:
     """Return the documented columns of a frame that holds nanoseconds and helper columns."""
-    return frame.select(
-        (pl.col(column.stored) / 1000 if column.unit == "us" else pl.col(column.name))
-        .cast(column.dtype, strict=False)
-        .alias(column.name)
-        for column in table.columns
-    )
+    return frame.select_seq(_published(column, frame.schema) for column in table.columns)
+
+
+def _published(column: Column, schema: pl.Schema) -> pl.Expr:
+    stored = pl.col(column.stored)
+    if column.unit == "us":
+        stored = (stored / 1000).alias(column.name)
+    elif schema[column.name] == column.dtype:
+        return stored
+    return stored.cast(column.dtype, strict=False)
 
 
 _TEXT, _INT, _FLOAT, _FLAG = pl.String, pl.Int64, pl.Float64, pl.Boolean

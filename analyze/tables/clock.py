@@ -67,10 +67,10 @@ def set_clock(events: TraceEvents) -> Clock:
     _forget_starts_outside(frames, report)
     origin_ns = _first_start(frames, _TIMED) or 0
     for name in _TIMED:
-        frames[name] = frames[name].with_columns(start_ns=pl.col("start_ns") - origin_ns)
+        frames[name] = frames[name].with_columns_seq(start_ns=pl.col("start_ns") - origin_ns)
     for name in _NAMED_THREADS:
         lane = frames[name]["lane"]
-        frames[name] = frames[name].with_columns(
+        frames[name] = frames[name].with_columns_seq(
             pid=events.threads["pid"].gather(lane), tid=events.threads["tid"].gather(lane)
         )
     return Clock(frames, origin_ns, report)
@@ -81,7 +81,7 @@ def _plausible(frame: pl.DataFrame, report: TimeReport) -> pl.DataFrame:
         return frame
     duration = pl.col("dur_ns")
     timed = frame if "ph" not in frame.columns else frame.filter(pl.col("ph") == "X")
-    missing, negative, impossible = timed.select(
+    missing, negative, impossible = timed.select_seq(
         missing=(pl.col("start_ns").is_null() | duration.is_null()).sum(),
         negative=(duration < 0).sum(),
         impossible=(duration > MAX_DURATION_NS).sum(),
@@ -92,7 +92,7 @@ def _plausible(frame: pl.DataFrame, report: TimeReport) -> pl.DataFrame:
     if not negative and not impossible:
         return frame
     plausible = duration.is_between(0, MAX_DURATION_NS)
-    return frame.with_columns(dur_ns=pl.when(plausible).then(duration))
+    return frame.with_columns_seq(dur_ns=pl.when(plausible).then(duration))
 
 
 def _forget_zero_starts(frames: dict[str, pl.DataFrame], report: TimeReport) -> None:
@@ -126,10 +126,10 @@ def _forget_starts_outside(frames: dict[str, pl.DataFrame], report: TimeReport) 
 def _span_of_profiler(other: pl.DataFrame) -> tuple[int, int] | None:
     """Return the first start and the last end of what the profiler says it recorded."""
     spans = other.filter((pl.col("ph") == "X") & (pl.col("cat").str.to_lowercase() == "trace"))
-    spans = spans.select("start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")).drop_nulls()
+    spans = spans.select_seq("start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns")).drop_nulls()
     if spans.is_empty():
         return None
-    first, last = spans.select(pl.col("start_ns").min(), pl.col("end_ns").max()).row(0)
+    first, last = spans.select_seq(pl.col("start_ns").min(), pl.col("end_ns").max()).row(0)
     return first, last
 
 
@@ -139,7 +139,7 @@ def _forget_starts(frame: pl.DataFrame, condition: pl.Expr) -> tuple[pl.DataFram
     if not forgotten:
         return frame, 0
     known = condition.not_().fill_null(value=True)
-    return frame.with_columns(start_ns=pl.when(known).then("start_ns")), forgotten
+    return frame.with_columns_seq(start_ns=pl.when(known).then("start_ns")), forgotten
 
 
 def _first_start(frames: dict[str, pl.DataFrame], names: Iterable[str]) -> int | None:

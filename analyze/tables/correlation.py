@@ -19,18 +19,18 @@ def calls_of(work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
         In the order of ``work``: ``row`` of the call, null where the file has none; ``ambiguous``,
         whether other calls bear the same id.
     """
-    known = calls.select("correlation", "start_ns", "row").filter(pl.col("correlation") > 0)
+    known = calls.select_seq("correlation", "start_ns", "row").filter(pl.col("correlation") > 0)
     repeated = known.filter(pl.col("correlation").is_duplicated())
     first = known.filter(pl.col("correlation").is_first_distinct()).drop("start_ns")
-    asked = work.select("correlation", "start_ns")
+    asked = work.select_seq("correlation", "start_ns")
     found = asked.join(first, on="correlation", how="left", maintain_order="left")
     if repeated.is_empty():
-        return found.select("row", ambiguous=pl.lit(value=False))
+        return found.select_seq("row", ambiguous=pl.lit(value=False))
     latest = _latest(asked, repeated)
-    return found.select(
+    return found.select_seq(
         pl.coalesce(latest, "row").alias("row"),
         ambiguous=pl.col("correlation").is_in(repeated["correlation"].unique().implode()),
-    ).with_columns(pl.col("ambiguous").fill_null(value=False))
+    ).with_columns_seq(pl.col("ambiguous").fill_null(value=False))
 
 
 def _latest(asked: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:
@@ -44,7 +44,7 @@ def _latest(asked: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:
         strategy="backward",
         check_sortedness=False,
     )
-    rows = numbered.select("work").join(
-        before.select("work", "row"), on="work", how="left", maintain_order="left"
+    rows = numbered.select_seq("work").join(
+        before.select_seq("work", "row"), on="work", how="left", maintain_order="left"
     )
     return rows["row"].rename("latest")

@@ -127,7 +127,7 @@ def forward_median(trace: Trace) -> dict[str, Any]:
     forwards; those of calls, where none was recorded; all of these, where only a part of every
     forward is in the file.
     """
-    medians = trace.table("forwards").select(pl.col(UNIT_COLUMNS).median()).row(0, named=True)
+    medians = trace.table("forwards").select_seq(pl.col(UNIT_COLUMNS).median()).row(0, named=True)
     if trace.facts.gpu_ops["forward"].count() == 0:
         medians |= dict.fromkeys(_GPU_AMOUNTS)
     if trace.facts.api_calls.is_empty():

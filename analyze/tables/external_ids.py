@@ -55,14 +55,14 @@ def op_rows_by_external_id(gpu_ops: pl.DataFrame, host: Host) -> pl.Series:
     if mode in (ABSENT, REPEATS_CORRELATION):
         return pl.repeat(None, gpu_ops.height, dtype=pl.UInt32, eager=True)
     ops = (
-        host.nodes.select(
+        host.nodes.select_seq(
             "external_id", "op_row", "is_op", op_lane="lane", op_start="start_ns", op_end="end_ns"
         )
         .join(gpu_ops.filter(pl.col("op_row").is_null()), on="external_id", how="semi")
         .filter(pl.col("is_op") & (pl.col("external_id") > 0))
         .unique("external_id", keep="first", maintain_order=True)
     )
-    joined = gpu_ops.select("external_id", "lane", "api_start_ns").join(
+    joined = gpu_ops.select_seq("external_id", "lane", "api_start_ns").join(
         ops, on="external_id", how="left", maintain_order="left"
     )
     if mode == TRUSTED:
@@ -72,4 +72,4 @@ def op_rows_by_external_id(gpu_ops: pl.DataFrame, host: Host) -> pl.Series:
         & (pl.col("api_start_ns") >= pl.col("op_start"))
         & (pl.col("api_start_ns") < pl.col("op_end"))
     )
-    return joined.select(pl.when(launched_inside).then("op_row").alias("op_row"))["op_row"]
+    return joined.select_seq(pl.when(launched_inside).then("op_row").alias("op_row"))["op_row"]

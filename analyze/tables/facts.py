@@ -68,8 +68,8 @@ def build_facts(
     gpu_ops = build_gpu_ops(frames.pop("gpu_ops"), calls, host, header)
     gpu_ops = _add_launch_columns(gpu_ops, calls, host, forwards)
     calls = _add_caused_work(calls, gpu_ops, host)
-    calls = calls.with_columns(idle_ns=idle_begun_in(calls, gpu_ops))
-    gpu_ops = gpu_ops.with_columns(
+    calls = calls.with_columns_seq(idle_ns=idle_begun_in(calls, gpu_ops))
+    gpu_ops = gpu_ops.with_columns_seq(
         gap_cause=gap_causes(gpu_ops, calls, frames["other"]),
         crosses_earlier=crosses_earlier(),
         position=_position_in_forward(),
@@ -77,9 +77,9 @@ def build_facts(
     kept = what_is_kept(header.trimmed, clock.origin_ns, calls, truncated=truncated)
     ops = build_ops(host, gpu_ops, calls, kept)
     written_out = find_spans(ops)
-    ops = _add_units(ops, steps, forwards).with_columns(by_hand=number_at(ops, written_out))
-    launches = gpu_ops.select("lane", start_ns="api_start_ns")
-    gpu_ops = gpu_ops.with_columns(by_hand=number_at(launches, written_out))
+    ops = _add_units(ops, steps, forwards).with_columns_seq(by_hand=number_at(ops, written_out))
+    launches = gpu_ops.select_seq("lane", start_ns="api_start_ns")
+    gpu_ops = gpu_ops.with_columns_seq(by_hand=number_at(launches, written_out))
     inputs = frames.pop("attention_inputs")
     return Facts(
         host, user_frames, steps, forwards, gpu_ops, ops, calls, inputs, host_ops, step_names, kept
@@ -95,7 +95,9 @@ def _add_sources(frames: dict[str, pl.DataFrame]) -> Forest:
         source = sources_at(frame, user_frames)
         if "call_stack" in frame.columns:
             source = source.zip_with(source.is_not_null(), user_lines(frame["call_stack"]))
-        frames[name] = frame.with_columns(source=source, module=modules_at(frame, module_frames))
+        frames[name] = frame.with_columns_seq(
+            source=source, module=modules_at(frame, module_frames)
+        )
     return user_frames
 
 
@@ -105,7 +107,7 @@ def _count_steps(frames: dict[str, pl.DataFrame]) -> int:
 
 
 def _add_units(points: pl.DataFrame, steps: Units, forwards: Units) -> pl.DataFrame:
-    return points.with_columns(step=steps.index_at(points), forward=forwards.index_at(points))
+    return points.with_columns_seq(step=steps.index_at(points), forward=forwards.index_at(points))
 
 
 def _add_launch_columns(
@@ -117,7 +119,7 @@ def _add_launch_columns(
     forward = calls["forward"].gather(api_row)
     if forwards.source == WHOLE_TRACE:
         forward = pl.repeat(0, gpu_ops.height, dtype=pl.Int64, eager=True)
-    return gpu_ops.with_columns(
+    return gpu_ops.with_columns_seq(
         forward=forward,
         step=calls["step"].gather(api_row),
         source=calls["source"].gather(api_row),
@@ -152,7 +154,7 @@ def _add_caused_work(calls: pl.DataFrame, gpu_ops: pl.DataFrame, host: Host) -> 
     )
     nodes = host.nodes
     joined = calls.join(caused, on="api_row", how="left", maintain_order="left")
-    return joined.with_columns(
+    return joined.with_columns_seq(
         gpu_ops=pl.col("gpu_ops").fill_null(0),
         blocking=pl.col("is_sync") | pl.col("pageable_copy").fill_null(value=False),
         op=nodes["name"].gather(joined["op_row"]),

@@ -8,8 +8,7 @@ stood in the way.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -47,8 +46,7 @@ _SMALL_CHIPS = (((8, 6), (8, 9)), ((12, 0), (12, 1)))
 sizes not at all, larger ones not with dropout."""
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """What a call was asked for; None is unknown.
 
     Attributes:

@@ -40,7 +40,7 @@ def find_gaps(facts: Facts, other: pl.DataFrame) -> pl.DataFrame:
         nanoseconds, ``dur_ns`` and ``cause`` as documented.
     """
     gaps = _find_gaps(facts.gpu_ops)
-    return gaps.with_columns(cause=_causes(gaps, facts, other))
+    return gaps.with_columns_seq(cause=_causes(gaps, facts, other))
 
 
 def build_gaps(gaps: pl.DataFrame, facts: Facts) -> pl.DataFrame:
@@ -67,21 +67,21 @@ def _find_gaps(gpu_ops: pl.DataFrame) -> pl.DataFrame:
     placed = gpu_ops.drop_nulls(["start_ns", "dur_ns"]).with_row_index("row")
     is_latest = (pl.col("end_ns") > _BUSY_UNTIL).fill_null(value=True)
     latest = pl.when(is_latest).then("row")
-    placed = placed.with_columns(
+    placed = placed.with_columns_seq(
         dur_ns=pl.col("start_ns") - _BUSY_UNTIL,
         gap_start_ns=_BUSY_UNTIL,
         previous=latest.forward_fill().shift(1).over("device_label"),
     )
     gaps = placed.filter(pl.col("dur_ns") > 0)
     before = placed[gaps["previous"]]
-    return gaps.select(
+    return gaps.select_seq(
         *("device", "device_label", "gap_start_ns", "start_ns", "dur_ns"),
         *("lane", "api_start_ns", "api_end_ns", "region", "forward", "step", "phase"),
         next_name="short_name",
         next_op="op",
         next_source="source",
         next_stream="stream_label",
-    ).with_columns(
+    ).with_columns_seq(
         gap=pl.int_range(pl.len(), dtype=pl.UInt32),
         previous_name=before["short_name"],
         previous_op=before["op"],
@@ -100,12 +100,12 @@ def _causes(gaps: pl.DataFrame, facts: Facts, other: pl.DataFrame) -> pl.Series:
     in_call = pl.min_horizontal("api_end_ns", "start_ns") - call_start
     cause = pl.col("broad")
     is_another_stream = pl.col("previous_stream") != pl.col("next_stream")
-    return gaps.with_columns(
+    return gaps.with_columns_seq(
         broad=broad,
         loading=covered_in(gaps, loading, ["lane"]),
         launching=covered_in(gaps, facts.api_calls.filter("is_launch"), ["lane"]),
         waiting=covered_in(gaps, facts.api_calls.filter("blocking"), ["lane"]),
-    ).select(
+    ).select_seq(
         cause=pl.when(cause.is_in(["host", "sync"]) & (pl.col("loading") > MOST * length))
         .then(pl.lit("input"))
         .when(cause.is_in(["host", "device"]) & (in_call > MOST * length))
@@ -140,12 +140,12 @@ def _host_activity(gaps: pl.DataFrame, facts: Facts) -> pl.DataFrame:
     )
     if facts.ops.is_empty():
         unknown = pl.lit(None, dtype=pl.Int64)
-        totals = totals.with_columns(in_ops_ns=unknown, outside_ops_ns=unknown)
+        totals = totals.with_columns_seq(in_ops_ns=unknown, outside_ops_ns=unknown)
     chains = _longest(pieces.drop_nulls("op_chain"), "op_chain", "op")
     chains = chains.rename({"length_ns": "op_ns"})
     apis = _longest(pieces.drop_nulls("api"), "api").drop("length_ns")
     loaders = _loaders(gaps, facts)
-    memory = _longest(pieces.filter(_TAKES_MEMORY), "api").select("gap", memory_call="api")
+    memory = _longest(pieces.filter(_TAKES_MEMORY), "api").select_seq("gap", memory_call="api")
     sources = _longest(pieces.drop_nulls("source"), "source").drop("length_ns")
     for part in (chains, apis, memory, loaders, sources):
         totals = totals.join(part, on="gap", how="left")
@@ -163,14 +163,14 @@ def activity_in(gaps: pl.DataFrame, facts: Facts) -> pl.DataFrame:
         One row for each call and op of a gap: ``gap``, ``is_call`` (a runtime or driver call, else
         an op outside such calls), ``name`` (of the call, or of the innermost op), ``length_ns``.
     """
-    known = gaps.drop_nulls("lane").select(
+    known = gaps.drop_nulls("lane").select_seq(
         *("gap", "lane", "device_label"),
         gap_start_ns="start_ns",
         start_ns=pl.col("start_ns") + pl.col("dur_ns"),
     )
     return (
         _pieces(known, facts)
-        .select(
+        .select_seq(
             "gap",
             "length_ns",
             is_call=pl.col("api").is_not_null(),
@@ -189,12 +189,12 @@ def _loaders(gaps: pl.DataFrame, facts: Facts) -> pl.DataFrame:
     """
     nodes = facts.host.nodes.filter(pl.col("name").str.contains(DATA_LOADING))
     end = pl.col("start_ns") + pl.col("dur_ns")
-    loading = nodes.select("lane", "start_ns", loader="name", until_ns=end).sort("start_ns")
-    asked = gaps.select("gap", "lane", "gap_start_ns", "start_ns").drop_nulls("lane")
+    loading = nodes.select_seq("lane", "start_ns", loader="name", until_ns=end).sort("start_ns")
+    asked = gaps.select_seq("gap", "lane", "gap_start_ns", "start_ns").drop_nulls("lane")
     found = asked.sort("start_ns").join_asof(
         loading, on="start_ns", by="lane", strategy="backward", check_sortedness=False
     )
-    return found.filter(pl.col("until_ns") > pl.col("gap_start_ns")).select("gap", "loader")
+    return found.filter(pl.col("until_ns") > pl.col("gap_start_ns")).select_seq("gap", "loader")
 
 
 def _longest(pieces: pl.DataFrame, key: str, *others: str) -> pl.DataFrame:
@@ -224,7 +224,7 @@ def _pieces(gaps: pl.DataFrame, facts: Facts) -> pl.DataFrame:
     node = facts.host.forest.innermost_at(points)
     op_row = nodes["op_row"].gather(node)
     source = sources_at(points, facts.user_frames)
-    return points.with_columns(
+    return points.with_columns_seq(
         op=nodes["name"].gather(op_row),
         op_chain=nodes["op_chain"].gather(op_row),
         api=_call_at(points, calls),
@@ -235,7 +235,7 @@ def _pieces(gaps: pl.DataFrame, facts: Facts) -> pl.DataFrame:
 def _edges(lanes: pl.Series, *frames: pl.DataFrame) -> pl.DataFrame:
     """Return the moments at which anything begins or ends on these threads, in order."""
     moments = [
-        frame.select("lane", start_ns=moment)
+        frame.select_seq("lane", start_ns=moment)
         for frame in frames
         for moment in ("start_ns", "end_ns")
     ]
@@ -245,16 +245,16 @@ def _edges(lanes: pl.Series, *frames: pl.DataFrame) -> pl.DataFrame:
 
 def _cut(gaps: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
     """Return ``gap``, ``lane``, ``start_ns``, ``length_ns`` of the pieces of one device's gaps."""
-    bounds = gaps.select("gap", "lane", start_ns="gap_start_ns", until_ns="start_ns")
+    bounds = gaps.select_seq("gap", "lane", start_ns="gap_start_ns", until_ns="start_ns")
     bounds = bounds.sort("start_ns")
     inside = edges.join_asof(
         bounds, on="start_ns", by="lane", strategy="backward", check_sortedness=False
     ).filter(pl.col("start_ns") < pl.col("until_ns"))
-    points = pl.concat([bounds, inside.select(bounds.columns)]).unique()
+    points = pl.concat([bounds, inside.select_seq(bounds.columns)]).unique()
     following = pl.col("start_ns").shift(-1).over("gap")
     return (
         points.sort("gap", "start_ns")
-        .with_columns(length_ns=following.fill_null(pl.col("until_ns")) - pl.col("start_ns"))
+        .with_columns_seq(length_ns=following.fill_null(pl.col("until_ns")) - pl.col("start_ns"))
         .drop("until_ns")
     )
 
@@ -262,11 +262,11 @@ def _cut(gaps: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
 def _call_at(points: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:
     """Return the name of the API call that runs at each point on its thread."""
     found = (
-        points.select("lane", "start_ns")
+        points.select_seq("lane", "start_ns")
         .with_row_index("point")
         .sort("start_ns")
         .join_asof(
-            calls.select("lane", "start_ns", "end_ns", "name"),
+            calls.select_seq("lane", "start_ns", "end_ns", "name"),
             on="start_ns",
             by="lane",
             strategy="backward",
@@ -275,4 +275,4 @@ def _call_at(points: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:
         .sort("point")
     )
     running = pl.when(pl.col("start_ns") < pl.col("end_ns")).then("name")
-    return found.select(running.alias("api"))["api"]
+    return found.select_seq(running.alias("api"))["api"]

@@ -46,7 +46,7 @@ def build_gpu_ops(
         header: device properties and vendor of the trace.
     """
     device, stream = pl.coalesce("device", "pid"), pl.coalesce("stream", _stream_of_row())
-    frame = events.with_columns(
+    frame = events.with_columns_seq(
         device_label=device,
         device=device.cast(pl.Int64, strict=False),
         stream_written=pl.col("stream"),
@@ -61,7 +61,7 @@ def build_gpu_ops(
     frame = _add_copy_facts(frame)
     frame = _add_owners(frame, calls, host)
     frame = _add_launch_facts(frame, header)
-    return frame.with_columns(gap_before_ns=_gap_before())
+    return frame.with_columns_seq(gap_before_ns=_gap_before())
 
 
 def _stream_of_row() -> pl.Expr:
@@ -112,12 +112,12 @@ def _add_name_facts(frame: pl.DataFrame) -> pl.DataFrame:
     joined = frame.join(
         pl.DataFrame(columns), on=["kind", "name"], how="left", maintain_order="left"
     )
-    return joined.with_columns(short_name=pl.coalesce("short_name", "name"))
+    return joined.with_columns_seq(short_name=pl.coalesce("short_name", "name"))
 
 
 def _without_cuda_core_claims(frame: pl.DataFrame) -> pl.DataFrame:
     """Take "no tensor cores" as unknown: the names that say it are NVIDIA's."""
-    return frame.with_columns(tensor_core=pl.when("tensor_core").then(pl.lit(value=True)))
+    return frame.with_columns_seq(tensor_core=pl.when("tensor_core").then(pl.lit(value=True)))
 
 
 def _add_copy_facts(frame: pl.DataFrame) -> pl.DataFrame:
@@ -126,14 +126,14 @@ def _add_copy_facts(frame: pl.DataFrame) -> pl.DataFrame:
     parts = names.str.extract_groups(_COPY_NAME).struct.unnest()
     kinds = {kind.lower(): kind for kind in _COPY_KINDS}
     written = pl.col("1").str.to_lowercase()
-    facts = parts.select(
+    facts = parts.select_seq(
         copy_kind=written.replace_strict(kinds, default=pl.col("1"), return_dtype=pl.String),
         src_memory=_memory("2"),
         dst_memory=_memory("3"),
-    ).with_columns(kind=pl.lit("memcpy"), name=names)
+    ).with_columns_seq(kind=pl.lit("memcpy"), name=names)
     joined = frame.join(facts, on=["kind", "name"], how="left", maintain_order="left")
     has_length = pl.col("dur_ns") > 0
-    return joined.with_columns(
+    return joined.with_columns_seq(
         bandwidth_gbps=pl.when(has_length).then(pl.col("bytes") / pl.col("dur_ns"))
     )
 
@@ -162,8 +162,8 @@ _LAUNCH_KEYS = [
 
 def _add_launch_facts(frame: pl.DataFrame, header: Header) -> pl.DataFrame:
     """Join the launch configuration's facts, computed once per distinct configuration."""
-    frame = frame.with_columns(grid_in_threads=pl.col("api").is_in(_GRID_IN_THREADS))
-    configurations = frame.filter(pl.col("grid").is_not_null()).select(_LAUNCH_KEYS).unique()
+    frame = frame.with_columns_seq(grid_in_threads=pl.col("api").is_in(_GRID_IN_THREADS))
+    configurations = frame.filter(pl.col("grid").is_not_null()).select_seq(_LAUNCH_KEYS).unique()
     facts = [
         _launch_facts(
             header.device(device), *_blocks_and_threads(grid, block, in_threads), *resources
@@ -194,7 +194,7 @@ def _add_launch_facts(frame: pl.DataFrame, header: Header) -> pl.DataFrame:
     blocks_per_sm = pl.col("blocks") / pl.col("device").replace_strict(
         ordinals, sm_counts, return_dtype=pl.Int64
     )
-    return joined.with_columns(
+    return joined.with_columns_seq(
         occupancy_written=pl.col("occupancy_reported"),
         occupancy_reported=pl.when(known).then("occupancy_reported"),
         blocks_per_sm=pl.coalesce(
@@ -253,23 +253,23 @@ def _add_owners(frame: pl.DataFrame, calls: pl.DataFrame, host: Host) -> pl.Data
     Where the file has no such call, or the call's thread has no ops, the External id serves, if it
     can be trusted.
     """
-    found = calls_of(frame, calls.select("correlation", "start_ns", row="api_row"))
-    links = calls.select(
+    found = calls_of(frame, calls.select_seq("correlation", "start_ns", row="api_row"))
+    links = calls.select_seq(
         *("api_row", "op_row", "region_row", "phase", "lane", "is_launch"),
         api_start_ns="start_ns",
         api_end_ns="end_ns",
         api="name",
     )
-    frame = frame.with_columns(api_row=found["row"], ambiguous_link=found["ambiguous"])
+    frame = frame.with_columns_seq(api_row=found["row"], ambiguous_link=found["ambiguous"])
     frame = frame.join(links, on="api_row", how="left", maintain_order="left")
     fallback = op_rows_by_external_id(frame, host)
     nodes = host.nodes
-    frame = frame.with_columns(
+    frame = frame.with_columns_seq(
         linked=pl.col("api_row").is_not_null(),
         op_row=pl.coalesce("op_row", pl.Series("external_op_row", fallback)),
     )
     op_row = frame["op_row"]
-    return frame.with_columns(
+    return frame.with_columns_seq(
         region_row=pl.coalesce("region_row", nodes["region_row"].gather(op_row)),
         phase=pl.coalesce("phase", nodes["phase"].gather(op_row)).fill_null("other"),
         api_dur_ns=pl.col("api_end_ns") - pl.col("api_start_ns"),

@@ -28,13 +28,13 @@ def runs_of_work(work: pl.DataFrame, marks: pl.Series = _NO_MARKS) -> pl.DataFra
         ``sum_ns`` (durations added up), ``gpu_ops``, ``kernels``, ``copies``.
     """
     end = pl.col("start_ns") + pl.col("dur_ns")
-    placed = work.with_columns(end_ns=end).sort("device_label", "start_ns", "gpu_row")
+    placed = work.with_columns_seq(end_ns=end).sort("device_label", "start_ns", "gpu_row")
     timed = placed.filter(pl.col("end_ns").is_not_null())
     untimed = placed.filter(pl.col("end_ns").is_null())
     begun = pl.concat(
         [
             _with_begins(timed, marks),
-            untimed.with_columns(begins=True, gap_ns=pl.lit(0, dtype=pl.Int64)),
+            untimed.with_columns_seq(begins=True, gap_ns=pl.lit(0, dtype=pl.Int64)),
         ]
     )
     return (
@@ -59,7 +59,7 @@ def _with_begins(timed: pl.DataFrame, marks: pl.Series) -> pl.DataFrame:
     marks = marks.drop_nulls().sort()
     covered_until = busy_until("device_label")
     gap = (pl.col("start_ns") - covered_until).fill_null(0)
-    placed = timed.with_columns(
+    placed = timed.with_columns_seq(
         gap_ns=gap.clip(0),
         place=pl.struct("device_label", "region_row", "elsewhere").rank("dense"),
         mark=marks.search_sorted(timed["start_ns"], side="right"),
@@ -69,13 +69,13 @@ def _with_begins(timed: pl.DataFrame, marks: pl.Series) -> pl.DataFrame:
     )
     across = pl.col("mark") != pl.col("mark_at_end")
     mixed = pl.col("place").min() != pl.col("place").max()
-    alone = placed.select(
+    alone = placed.select_seq(
         (mixed | pl.col("several").any() | across.any()).over("cluster").alias("alone")
     )
     stays = pl.col("alone") | pl.col("alone").shift(1)
     other = pl.any_horizontal(pl.col("place", "mark") != pl.col("place", "mark").shift(1))
     begins = (stays | other).fill_null(value=True)
-    return placed.hstack(alone).select(*timed.columns, begins=begins, gap_ns="gap_ns")
+    return placed.hstack(alone).select_seq(*timed.columns, begins=begins, gap_ns="gap_ns")
 
 
 def amounts_of_runs(runs: pl.DataFrame, by: str) -> pl.DataFrame:
@@ -86,11 +86,11 @@ def amounts_of_runs(runs: pl.DataFrame, by: str) -> pl.DataFrame:
         ``gpu_ops``, ``kernels``, ``copies``; all Int64. Times are null where there is work, but
         none with usable times.
     """
-    spans = runs.with_columns(dur_ns=pl.col("end_ns") - pl.col("start_ns"))
+    spans = runs.with_columns_seq(dur_ns=pl.col("end_ns") - pl.col("start_ns"))
     covered = covered_ns(spans, [by, "device_label"]).group_by(by).agg(pl.col("busy_ns").sum())
     sums = runs.group_by(by).agg(pl.col("gpu_ops", "kernels", "copies", "sum_ns", "idle_ns").sum())
     known = pl.col("busy_ns").is_not_null()
-    return sums.join(covered, on=by, how="left", nulls_equal=True).select(
+    return sums.join(covered, on=by, how="left", nulls_equal=True).select_seq(
         by,
         "gpu_ops",
         "kernels",

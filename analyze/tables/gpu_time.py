@@ -40,7 +40,7 @@ def gpu_time(trace: "Trace") -> dict[str, Any] | None:
         "idle_share": idle_us / span_us if span_us else None,
         "idle_causes": _shares(gaps, ["cause"]),
         "idle_between_share": _between_share(trace, gaps),
-        "families": _shares(work.select("kind", _family(), "dur_ns"), ["kind", "family"])[
+        "families": _shares(work.select_seq("kind", _family(), "dur_ns"), ["kind", "family"])[
             :MOST_FAMILIES
         ],
         "lead": _lead(trace.facts),
@@ -74,7 +74,7 @@ def _communication(work: pl.DataFrame) -> dict[str, Any] | None:
     None where no kernel is known to communicate.
     """
     communicates = (pl.col("family") == "comm").fill_null(value=False)
-    if not work.select(communicates.any()).item():
+    if not work.select_seq(communicates.any()).item():
         return None
     busy_ns, others_ns, time_ns = (
         int(covered_ns(part, ["device_label"])["busy_ns"].sum())

@@ -1,9 +1,8 @@
 """What the file says about itself: device, options, versions, ranks, producer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from analyze.kernels.device import DeviceLimits
 from analyze.tables.captured import Captured, read_captured
@@ -15,8 +14,7 @@ from analyze.trace.source import STDIN_NAME
 _OPTIONS = ("record_shapes", "with_stack", "profile_memory", "with_modules", "with_flops")
 
 
-@dataclass(frozen=True)
-class Header:
+class Header(NamedTuple):
     """Facts of the file's metadata and of the features its events show.
 
     Attributes:

@@ -4,8 +4,8 @@ Times follow torch's ``key_averages()``: the profiler's own bookkeeping ops are 
 whose only child has its own name absorbs that child (torch 2.13, torch/autograd/profiler_util.py).
 """
 
-from dataclasses import dataclass
 from operator import itemgetter
+from typing import NamedTuple
 
 import polars as pl
 
@@ -52,8 +52,7 @@ _NAMED_PHASES = {_OPTIMIZER_PREFIX: _OPTIMIZER, _LOADING_PREFIX: _LOADING}
 """What annotations say by how their names begin; torch 1.8 and 1.9 write them as ops."""
 
 
-@dataclass(frozen=True)
-class Host:
+class Host(NamedTuple):
     """The host intervals of a trace.
 
     Attributes:
@@ -80,8 +79,8 @@ def build_host(frames: dict[str, pl.DataFrame]) -> Host:
             out, so that a large trace is not held twice.
     """
     forest = nest(_intervals(frames.pop("ops"), frames.pop("annotations")))
-    nodes = forest.nodes.with_columns(*_inherit(forest.nodes))
-    return Host(Forest(nodes.with_columns(self_ns=_self_times(nodes))))
+    nodes = forest.nodes.with_columns_seq(*_inherit(forest.nodes))
+    return Host(Forest(nodes.with_columns_seq(self_ns=_self_times(nodes))))
 
 
 def _intervals(ops: pl.DataFrame, annotations: pl.DataFrame) -> pl.DataFrame:
@@ -90,12 +89,12 @@ def _intervals(ops: pl.DataFrame, annotations: pl.DataFrame) -> pl.DataFrame:
         [
             ops.drop("call_stack", "extra")
             .filter(~is_bookkeeping)
-            .with_columns(is_op=pl.lit(value=True)),
-            annotations.drop("call_stack", "extra").with_columns(is_op=pl.lit(value=False)),
+            .with_columns_seq(is_op=pl.lit(value=True)),
+            annotations.drop("call_stack", "extra").with_columns_seq(is_op=pl.lit(value=False)),
         ]
     )
     return (
-        both.with_columns(
+        both.with_columns_seq(
             is_op=pl.col("is_op") & ~pl.col("name").str.starts_with(STEP_PREFIX),
             end_ns=pl.col("start_ns") + pl.col("dur_ns"),
             dtype=input_dtypes(both["input_types"]),
@@ -233,7 +232,7 @@ def _are_backward(nodes: pl.DataFrame) -> pl.Series:
     names = pl.col("name")
     is_named = pl.any_horizontal(names.str.starts_with(prefix) for prefix in _BACKWARD_PREFIXES)
     is_node = pl.col("is_op") & names.str.contains(_BACKWARD_NODE)
-    told = nodes.select(
+    told = nodes.select_seq(
         "lane", "start_ns", "name", "is_op", "forward_thread", "parent",
         is_backward=((pl.col("forward_thread") > 0) | is_named | is_node).fill_null(value=False),
     )  # fmt: skip
@@ -262,16 +261,16 @@ def _autograd_lanes(told: pl.DataFrame) -> pl.Series:
 
 def _self_times(nodes: pl.DataFrame) -> pl.Series:
     """Return each node's duration without its children's, of which an overshoot is cut off."""
-    inside = nodes.select("parent", "absorbed", "start_ns", "end_ns").filter(
+    inside = nodes.select_seq("parent", "absorbed", "start_ns", "end_ns").filter(
         pl.col("parent").is_not_null() & ~pl.col("absorbed")
     )
     ends = pl.min_horizontal("end_ns", nodes["end_ns"].gather(inside["parent"]))
     of_children = (
-        inside.with_columns(spent_ns=ends - pl.col("start_ns"))
+        inside.with_columns_seq(spent_ns=ends - pl.col("start_ns"))
         .group_by("parent")
         .agg(pl.col("spent_ns").sum())
     )
-    rows = nodes.select(
+    rows = nodes.select_seq(
         pl.int_range(pl.len(), dtype=pl.UInt32).alias("parent"), "start_ns", "end_ns"
     ).join(of_children, on="parent", how="left", maintain_order="left")
     whole = rows["end_ns"] - rows["start_ns"]

@@ -23,7 +23,7 @@ def gap_causes(gpu_ops: pl.DataFrame, calls: pl.DataFrame, other: pl.DataFrame) 
         calls: columns ``lane``, ``start_ns``, ``end_ns``, ``blocking``.
         other: the events of no family, with the profiler's ``overhead``.
     """
-    gaps = gpu_ops.select(
+    gaps = gpu_ops.select_seq(
         "lane",
         "api_start_ns",
         "api_end_ns",
@@ -43,7 +43,7 @@ def gap_causes(gpu_ops: pl.DataFrame, calls: pl.DataFrame, other: pl.DataFrame) 
         .then(pl.lit("none"))
         .otherwise(why_idle(gaps, calls, other))
     )
-    return gaps.select(cause.alias("gap_cause"))["gap_cause"]
+    return gaps.select_seq(cause.alias("gap_cause"))["gap_cause"]
 
 
 def why_idle(gaps: pl.DataFrame, calls: pl.DataFrame, other: pl.DataFrame) -> pl.Series:
@@ -76,7 +76,7 @@ def why_idle(gaps: pl.DataFrame, calls: pl.DataFrame, other: pl.DataFrame) -> pl
         .when(is_late)
         .then(pl.lit("host"))
     )
-    return gaps.select(cause.alias("cause"))["cause"]
+    return gaps.select_seq(cause.alias("cause"))["cause"]
 
 
 def covered_in(gaps: pl.DataFrame, intervals: pl.DataFrame, by: list[str]) -> pl.Series:
@@ -87,16 +87,16 @@ def covered_in(gaps: pl.DataFrame, intervals: pl.DataFrame, by: list[str]) -> pl
         intervals: columns ``start_ns``, ``dur_ns`` and those of ``by``.
         by: the grouping columns.
     """
-    begins = gaps.select(*by, start_ns="gap_start_ns")
+    begins = gaps.select_seq(*by, start_ns="gap_start_ns")
     return covered_before(gaps, intervals, by) - covered_before(begins, intervals, by)
 
 
 def _was_blocked(gaps: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:
     """Tell of each gap whether the thread that ended it was in a blocking call when it began."""
-    blocking = calls.filter("blocking").select(
+    blocking = calls.filter("blocking").select_seq(
         "lane", gap_start_ns="start_ns", blocked_until="end_ns"
     )
-    asked = gaps.select("lane", "gap_start_ns").with_row_index("gap").sort("gap_start_ns")
+    asked = gaps.select_seq("lane", "gap_start_ns").with_row_index("gap").sort("gap_start_ns")
     found = asked.join_asof(
         blocking.drop_nulls().sort("gap_start_ns"),
         on="gap_start_ns",
@@ -121,10 +121,10 @@ def idle_begun_in(calls: pl.DataFrame, gpu_ops: pl.DataFrame) -> pl.Series:
         Int64 nanoseconds in the order of ``calls``, summed over devices; null for calls that do
         not block.
     """
-    blocking = calls.filter("blocking").select(
+    blocking = calls.filter("blocking").select_seq(
         "api_row", "lane", gap_start_ns="start_ns", blocked_until="end_ns"
     )
-    gaps = gpu_ops.filter(pl.col("gap_before_ns") > 0).select(
+    gaps = gpu_ops.filter(pl.col("gap_before_ns") > 0).select_seq(
         "lane", "gap_before_ns", gap_start_ns=pl.col("start_ns") - pl.col("gap_before_ns")
     )
     idle = (
@@ -141,8 +141,8 @@ def idle_begun_in(calls: pl.DataFrame, gpu_ops: pl.DataFrame) -> pl.Series:
         .group_by("api_row")
         .agg(idle_ns=pl.col("gap_before_ns").sum())
     )
-    joined = calls.select("api_row", "blocking").join(
+    joined = calls.select_seq("api_row", "blocking").join(
         idle, on="api_row", how="left", maintain_order="left"
     )
     began = pl.when("blocking").then(pl.col("idle_ns").fill_null(0))
-    return joined.select(began.alias("idle_ns"))["idle_ns"]
+    return joined.select_seq(began.alias("idle_ns"))["idle_ns"]

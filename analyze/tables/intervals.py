@@ -1,5 +1,7 @@
 """Lengths of unions of time intervals: overlap is counted once; what lies between is idle."""
 
+from collections.abc import Sequence
+
 import polars as pl
 
 
@@ -11,8 +13,7 @@ def busy_until(*by: str) -> pl.Expr:
     Args:
         by: the grouping columns; a null in one is a group of its own.
     """
-    until = pl.col("end_ns").cum_max().shift(1)
-    return until.over(by) if by else until
+    return _of_group(pl.col("end_ns").cum_max().shift(1), by)
 
 
 def covered_ns(intervals: pl.DataFrame, by: list[str]) -> pl.DataFrame:
@@ -29,14 +30,14 @@ def covered_ns(intervals: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     """
     end = pl.col("start_ns") + pl.col("dur_ns")
     placed = (
-        intervals.select(*by, "start_ns", "dur_ns", end_ns=end)
+        intervals.select_seq(*by, "start_ns", "dur_ns", end_ns=end)
         .drop_nulls(["start_ns", "dur_ns"])
         .sort(*by, "start_ns", maintain_order=True)
     )
     newly_covered = pl.col("end_ns") - pl.max_horizontal("start_ns", "covered_until")
     return (
-        placed.with_columns(covered_until=busy_until(*by))
-        .with_columns(new_ns=newly_covered.clip(0))
+        placed.with_columns_seq(covered_until=busy_until(*by))
+        .with_columns_seq(new_ns=newly_covered.clip(0))
         .group_by(by, maintain_order=True)
         .agg(
             busy_ns=pl.col("new_ns").sum(),
@@ -64,32 +65,27 @@ def covered_before(points: pl.DataFrame, intervals: pl.DataFrame, by: list[str])
     Returns:
         Int64 nanoseconds in the order of ``points``; 0 before the first interval of the group.
     """
-    end, covered_until = pl.col("start_ns") + pl.col("dur_ns"), pl.col("end_ns").cum_max()
-    before = (pl.col("until_ns") - pl.col("from_ns")).cum_sum()
-    if by:
-        covered_until, before = covered_until.over(by), before.over(by)
-    pieces = (
-        intervals.select(*by, "start_ns", end_ns=end)
+    until = pl.col("end_ns").cum_max()
+    new = until - pl.max_horizontal("start_ns", until.shift(1))
+    covered = (
+        intervals.select_seq(*by, "start_ns", end_ns=pl.col("start_ns") + pl.col("dur_ns"))
         .drop_nulls()
         .sort("start_ns")
-        .with_columns(until_ns=covered_until)
-    )
-    earlier = pl.col("until_ns").shift(1)
-    merged = (
-        pieces.with_columns(
-            from_ns=pl.max_horizontal("start_ns", earlier.over(by) if by else earlier)
-        )
-        .with_columns(before=before)
-        .select(*by, "start_ns", "until_ns", "before")
+        .with_columns_seq(until_ns=_of_group(until, by), covered_ns=_of_group(new.cum_sum(), by))
     )
     found = (
-        points.select(*by, "start_ns", point=pl.col("start_ns"))
+        points.select_seq(*by, "start_ns")
         .with_row_index("row")
         .sort("start_ns")
         .join_asof(
-            merged, on="start_ns", by=by or None, strategy="backward", check_sortedness=False
+            covered, on="start_ns", by=by or None, strategy="backward", check_sortedness=False
         )
         .sort("row")
     )
-    still_open = (pl.col("until_ns") - pl.col("point")).clip(0)
-    return found.select((pl.col("before") - still_open).fill_null(0).alias("before"))["before"]
+    still_open = (pl.col("until_ns") - pl.col("start_ns")).clip(0)
+    before = (pl.col("covered_ns") - still_open).fill_null(0)
+    return found.select_seq(before.alias("before"))["before"]
+
+
+def _of_group(running: pl.Expr, by: Sequence[str]) -> pl.Expr:
+    return running.over(by) if by else running

@@ -4,7 +4,7 @@ What it did then may have been launched before the recording began. So this time
 no share of busy or idle time.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import polars as pl
 
@@ -15,8 +15,7 @@ from analyze.tables.intervals import covered_before
 _INTERVAL = ("start_ns", "dur_ns")
 
 
-@dataclass(frozen=True)
-class Lead:
+class Lead(NamedTuple):
     """The time from the first event of the host to the first GPU work, in nanoseconds.
 
     Attributes:
@@ -33,12 +32,12 @@ class Lead:
 def find_lead(facts: Facts) -> Lead | None:
     """Return it; None without events of the host or GPU work, and where GPU work comes first."""
     nodes = facts.host.nodes
-    host = pl.concat([frame.select(_INTERVAL) for frame in (nodes, facts.api_calls)])
-    work = facts.gpu_ops.select(_INTERVAL).drop_nulls()
+    host = pl.concat([frame.select_seq(_INTERVAL) for frame in (nodes, facts.api_calls)])
+    work = facts.gpu_ops.select_seq(_INTERVAL).drop_nulls()
     begin, first = host["start_ns"].min(), work["start_ns"].min()
     if not isinstance(begin, int) or not isinstance(first, int) or first <= begin:
         return None
-    end = pl.concat([host, work]).drop_nulls().select(pl.sum_horizontal(_INTERVAL).max()).item()
+    end = pl.concat([host, work]).drop_nulls().select_seq(pl.sum_horizontal(_INTERVAL).max()).item()
     loading = nodes.filter(pl.col("name").str.contains(DATA_LOADING))
     until = pl.DataFrame({"start_ns": [first]}, schema={"start_ns": pl.Int64})
     return Lead(

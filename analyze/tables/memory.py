@@ -36,16 +36,16 @@ def build_memory(events: pl.DataFrame, facts: Facts) -> pl.DataFrame:
     frame = (
         events.filter(pl.col("name").is_in(_EVENTS))
         .sort("start_ns", "event_index", nulls_last=True, maintain_order=True)
-        .with_columns(
+        .with_columns_seq(
             kind=_kind(),
             address=pl.when(pl.col("address") != 0).then("address"),
             device=pl.when(pl.col("device") >= 0).then("device"),
             device_type=_device_type(),
         )
     )
-    frame = frame.with_columns(_known_total("total_allocated"), _known_total("total_reserved"))
+    frame = frame.with_columns_seq(_known_total("total_allocated"), _known_total("total_reserved"))
     moved = pl.when(pl.col("kind") != "out_of_memory").then("bytes").otherwise(0).fill_null(0)
-    frame = frame.with_columns(running_bytes=moved.cum_sum().over(_DEVICE))
+    frame = frame.with_columns_seq(running_bytes=moved.cum_sum().over(_DEVICE))
     return _add_owners(_add_ends(frame), facts)
 
 
@@ -81,7 +81,7 @@ def _add_ends(frame: pl.DataFrame) -> pl.DataFrame:
     )
     is_freed = pl.col("kind").shift(-1).over(block) == "free"
     next_start = pl.col("start_ns").shift(-1).over(block)
-    ends = of_blocks.filter(pl.col("kind").is_not_null()).select(
+    ends = of_blocks.filter(pl.col("kind").is_not_null()).select_seq(
         "row",
         "kind",
         ended_row=pl.col("row").shift(-1).over(block),
@@ -96,7 +96,7 @@ def _add_owners(frame: pl.DataFrame, facts: Facts) -> pl.DataFrame:
     node = facts.host.forest.innermost_at(frame)
     op_row = nodes["op_row"].gather(node)
     source = sources_at(frame, facts.user_frames)
-    owned = frame.with_columns(
+    owned = frame.with_columns_seq(
         op=nodes["name"].gather(op_row),
         op_chain=nodes["op_chain"].gather(op_row),
         root_op=nodes["name"].gather(nodes["root_row"].gather(op_row)),
@@ -104,6 +104,6 @@ def _add_owners(frame: pl.DataFrame, facts: Facts) -> pl.DataFrame:
         region=nodes["name"].gather(nodes["region_row"].gather(node)),
         phase=nodes["phase"].gather(node).fill_null("other"),
     )
-    return owned.with_columns(
+    return owned.with_columns_seq(
         forward=facts.forwards.index_at(owned), step=facts.steps.index_at(owned)
     )

@@ -17,7 +17,7 @@ def nest_module_frames(frames: pl.DataFrame) -> Forest:
     is_module = pl.col("name").str.starts_with(MODULE_PREFIX)
     return nest(
         frames.filter(is_module)
-        .select(
+        .select_seq(
             *("lane", "start_ns", "event_index"),
             module=pl.col("name").str.strip_prefix(MODULE_PREFIX),
             end_ns=pl.col("start_ns") + pl.col("dur_ns"),

@@ -41,7 +41,7 @@ def build_ops(host: Host, gpu_ops: pl.DataFrame, calls: pl.DataFrame, kept: Kept
     nodes = host.nodes
     names = nodes["name"]
     waits = calls.filter("blocking").group_by("op_row").agg(waiting_ns=pl.col("dur_ns").sum())
-    ops = nodes.select(
+    ops = nodes.select_seq(
         *(*_COLUMNS, "parent", "root_row", "region_row"),
         *_device_times(nodes, gpu_ops),
         _at_nodes(nodes, waits)["waiting_ns"],
@@ -49,21 +49,21 @@ def build_ops(host: Host, gpu_ops: pl.DataFrame, calls: pl.DataFrame, kept: Kept
     )[_reported_rows(nodes)]
     return (
         ops.drop("root_row", "region_row")
-        .with_columns(
+        .with_columns_seq(
             parent=names.gather(ops["parent"]),
             root_op=names.gather(ops["root_row"]),
             region=names.gather(ops["region_row"]),
         )
         .pipe(_add_call_index)
-        .with_columns(pl.when(gpu_ops.height > 0).then(pl.col(_DEVICE_COLUMNS)))
-        .with_columns(kept.known_in(_DEVICE_COLUMNS, _END, begun_is_whole=True))
+        .with_columns_seq(pl.when(gpu_ops.height > 0).then(pl.col(_DEVICE_COLUMNS)))
+        .with_columns_seq(kept.known_in(_DEVICE_COLUMNS, _END, begun_is_whole=True))
     )
 
 
 def _reported_rows(nodes: pl.DataFrame) -> pl.Series:
     """Return the rows of the ops that are reported, in the order of their starts."""
     is_reported = pl.col("is_op") & ~pl.col("absorbed")
-    reported = nodes.select("op_row", "start_ns", is_reported=is_reported).filter("is_reported")
+    reported = nodes.select_seq("op_row", "start_ns", is_reported=is_reported).filter("is_reported")
     return reported.sort("start_ns", maintain_order=True)["op_row"]
 
 
@@ -74,7 +74,9 @@ def _add_call_index(ops: pl.DataFrame) -> pl.DataFrame:
         chains, [_is_outermost(chain) for chain in chains], default=True, return_dtype=pl.Boolean
     )
     count = is_outermost.cast(pl.Int64).alias("call_index")
-    return ops.with_columns(count).with_columns(pl.col("call_index").cum_sum().over("name") - 1)
+    return ops.with_columns_seq(count).with_columns_seq(
+        pl.col("call_index").cum_sum().over("name") - 1
+    )
 
 
 def _is_outermost(chain: str) -> bool:
@@ -119,7 +121,7 @@ def _added(one: int | None, other: int | None) -> int | None:
 def _at_nodes(nodes: pl.DataFrame, sums: pl.DataFrame) -> pl.DataFrame:
     """Give each node its row of ``sums``, by their column ``op_row``; zeros where it has none."""
     rows = pl.DataFrame({"op_row": pl.int_range(nodes.height, dtype=pl.UInt32, eager=True)})
-    found = sums.with_columns(is_found=True)
+    found = sums.with_columns_seq(is_found=True)
     joined = rows.join(found, on="op_row", how="left", maintain_order="left")
     amounts = pl.exclude("op_row", "is_found")
-    return joined.with_columns(pl.when("is_found").then(amounts).otherwise(0))
+    return joined.with_columns_seq(pl.when("is_found").then(amounts).otherwise(0))

@@ -37,23 +37,23 @@ def build_regions(
         ``work_end_ns`` (last end of all that work; null where there is none).
     """
     nodes = host.nodes.with_row_index("node")
-    regions = nodes.filter(IS_ANNOTATION).select(
+    regions = nodes.filter(IS_ANNOTATION).select_seq(
         "node", "name", "pid", "tid", "start_ns", "dur_ns", "phase"
     )
     spans = spans_of_regions(host)
     runs = runs_of_work(work_of_regions(host, gpu_ops))
-    amounts = [_amounts(batch) for batch in rows_inside(spans.with_columns(key="node"), runs)]
+    amounts = [_amounts(batch) for batch in rows_inside(spans.with_columns_seq(key="node"), runs)]
     syncs = calls.filter(pl.col("is_sync") & ~pl.col("profiler_own"))
-    counts = spans.select("node", "last", syncs=_count_inside(spans, syncs))
+    counts = spans.select_seq("node", "last", syncs=_count_inside(spans, syncs))
     joined = regions.join(counts, on="node", how="left", maintain_order="left").join(
         pl.concat(amounts), on="node", how="left", maintain_order="left"
     )
-    counted = joined.with_columns(
+    counted = joined.with_columns_seq(
         *no_work_is_zero(_AMOUNTS), *no_work_is_zero(_AMOUNTS, "backward_")
     )
     amounts_of_all = (*_AMOUNTS, *(f"backward_{name}" for name in _AMOUNTS), "syncs")
     end = pl.col("start_ns") + pl.col("dur_ns")
-    return counted.with_columns(kept.known_in(amounts_of_all, end)).sort("start_ns")
+    return counted.with_columns_seq(kept.known_in(amounts_of_all, end)).sort("start_ns")
 
 
 def _amounts(runs: pl.DataFrame) -> pl.DataFrame:
@@ -76,8 +76,8 @@ def work_of_regions(host: Host, gpu_ops: pl.DataFrame) -> pl.DataFrame:
     """
     linked = gpu_ops.with_row_index("gpu_row").filter(pl.col("linked"))
     columns = ("gpu_row", "kind", "device_label", "start_ns", "dur_ns", "region_row")
-    own = linked.select(*columns, elsewhere=False)
-    backward = _backward_elsewhere(linked, host).select(*columns, elsewhere=True)
+    own = linked.select_seq(*columns, elsewhere=False)
+    backward = _backward_elsewhere(linked, host).select_seq(*columns, elsewhere=True)
     return pl.concat([own, backward]).drop_nulls("region_row")
 
 
@@ -115,13 +115,13 @@ def rows_inside(spans: pl.DataFrame, rows: pl.DataFrame) -> Iterator[pl.DataFram
     """
     rows = rows.drop_nulls("region_row").sort("region_row", maintain_order=True)
     places = rows.get_column("region_row")
-    spans = spans.with_columns(
+    spans = spans.with_columns_seq(
         begin=places.search_sorted(spans["node"], side="left").cast(pl.Int64),
         end=places.search_sorted(spans["last"], side="right").cast(pl.Int64),
     )
     rows = rows.drop("region_row")
     for batch in _batches(spans):
-        found = batch.with_columns(row=pl.int_ranges("begin", "end")).explode("row")
+        found = batch.with_columns_seq(row=pl.int_ranges("begin", "end")).explode("row")
         found = found.drop_nulls("row")
         spread = found.drop("key", "begin", "end", "row")
         yield pl.concat([spread, rows[found["row"]]], how="horizontal")
@@ -130,9 +130,11 @@ def rows_inside(spans: pl.DataFrame, rows: pl.DataFrame) -> Iterator[pl.DataFram
 def _batches(spans: pl.DataFrame) -> list[pl.DataFrame]:
     """Cut spans of ``begin`` to ``end`` into batches of whole keys; at least one."""
     size = (pl.col("end") - pl.col("begin")).sum().over("key")
-    sized = spans.with_columns(size=size).sort("key", maintain_order=True)
+    sized = spans.with_columns_seq(size=size).sort("key", maintain_order=True)
     until = pl.when(pl.col("key").is_first_distinct()).then("size").otherwise(0).cum_sum()
-    numbered = sized.with_columns(batch=(until - pl.col("size")) // _ROWS_AT_A_TIME).drop("size")
+    numbered = sized.with_columns_seq(batch=(until - pl.col("size")) // _ROWS_AT_A_TIME).drop(
+        "size"
+    )
     parts = numbered.partition_by("batch", maintain_order=True, include_key=False)
     return parts or [numbered.drop("batch")]
 
@@ -150,17 +152,19 @@ def _backward_elsewhere(gpu_ops: pl.DataFrame, host: Host) -> pl.DataFrame:
     The column ``region_row`` is the innermost such annotation of each other thread.
     """
     backward = gpu_ops.filter(pl.col("phase") == "backward")
-    lanes = host.nodes.filter(~pl.col("is_op")).select("lane", "pid").unique(maintain_order=True)
+    lanes = (
+        host.nodes.filter(~pl.col("is_op")).select_seq("lane", "pid").unique(maintain_order=True)
+    )
     parts = [backward.clear()]
     for lane, pid in lanes.iter_rows():
         same_process = pl.col("host_pid") == pl.lit(pid, dtype=pl.String)
         elsewhere = backward.filter((pl.col("lane") != lane) & same_process)
-        points = elsewhere.select(
+        points = elsewhere.select_seq(
             pl.lit(lane, dtype=pl.UInt32).alias("lane"), start_ns=pl.col("api_start_ns")
         )
         node = host.forest.innermost_at(points)
         region_row = host.nodes["region_row"].gather(node)
-        parts.append(elsewhere.with_columns(region_row=region_row).drop_nulls("region_row"))
+        parts.append(elsewhere.with_columns_seq(region_row=region_row).drop_nulls("region_row"))
     return pl.concat(parts)
 
 

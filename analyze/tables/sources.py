@@ -59,9 +59,9 @@ def nest_user_frames(frames: pl.DataFrame) -> Forest:
     lines = pl.Series([user_line(name) for name in names], dtype=pl.String)
     user_names = pl.DataFrame({"name": names, "source": lines}).drop_nulls()
     user_frames = (
-        frames.select("lane", "name", "start_ns", "dur_ns", "event_index")
+        frames.select_seq("lane", "name", "start_ns", "dur_ns", "event_index")
         .join(user_names, on="name", how="inner")
-        .with_columns(end_ns=pl.col("start_ns") + pl.col("dur_ns"))
+        .with_columns_seq(end_ns=pl.col("start_ns") + pl.col("dur_ns"))
         .drop("name", "dur_ns")
         .drop_nulls(["start_ns", "end_ns"])
     )

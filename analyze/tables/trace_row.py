@@ -24,7 +24,7 @@ def build_trace_row(trace: "Trace") -> pl.DataFrame:
     device = busiest_device(trace)
     unlinked = gpu_ops.filter(~pl.col("linked"))
     launches = calls.filter(pl.col("is_launch"))
-    busy = gpu_amounts(gpu_ops.with_columns(all=pl.lit(value=True)), ["all"])
+    busy = gpu_amounts(gpu_ops.with_columns_seq(all=pl.lit(value=True)), ["all"])
     lead = find_lead(facts)
     row: dict[str, object] = {
         "device_name": (device.name or None) if device else None,
@@ -94,6 +94,6 @@ def _capability(device: DeviceLimits | None) -> float | None:
 
 
 def _commonest_dtype(ops: pl.DataFrame) -> str | None:
-    dtypes = ops.select("dtype").filter(pl.col("dtype").is_in(_FLOATING))["dtype"]
+    dtypes = ops.select_seq("dtype").filter(pl.col("dtype").is_in(_FLOATING))["dtype"]
     counts = dtypes.value_counts(sort=True)
     return counts["dtype"][0] if counts.height else None

@@ -1,8 +1,7 @@
 """What ``analyze trim`` noted in a trace: what was kept of what."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from analyze.tables.noted import integer, text
 from analyze.words import printable
@@ -14,8 +13,7 @@ _MOST_NOTES = 20
 _MOST_WINDOWS = 1000
 
 
-@dataclass(frozen=True)
-class Trimmed:
+class Trimmed(NamedTuple):
     """One note; what it does not say, or says in no way that can be meant, is null.
 
     Attributes:

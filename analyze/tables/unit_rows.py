@@ -1,7 +1,7 @@
 """The units of repetition with the amounts of the work launched in them."""
 
 import dataclasses
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import polars as pl
 
@@ -13,8 +13,7 @@ UNIT_OF_ROW = "#unit_of_row"
 """Column of :class:`UnitWork` with the index of the unit that a row belongs to."""
 
 
-@dataclass(frozen=True)
-class UnitWork:
+class UnitWork(NamedTuple):
     """Units of one kind, and what was launched in them.
 
     Attributes:
@@ -49,7 +48,7 @@ def work_in(units: Units, facts: Facts) -> UnitWork:
 
 
 def _with_unit(frame: pl.DataFrame, index: pl.Series) -> pl.DataFrame:
-    return frame.with_columns(index.alias(UNIT_OF_ROW))
+    return frame.with_columns_seq(index.alias(UNIT_OF_ROW))
 
 
 def unit_rows(units: Units, key: str, facts: Facts) -> pl.DataFrame:
@@ -69,24 +68,26 @@ def unit_rows(units: Units, key: str, facts: Facts) -> pl.DataFrame:
     )
     self_times = facts.ops.drop_nulls(key).group_by(key).agg(op_self_ns=pl.col("self_ns").sum())
     amounts = ["gpu_busy_ns", "gpu_span_ns", "gpu_sum_ns", "gpu_ops", "kernels", "copies"]
-    rows = units.intervals.with_columns(cpu_ns=pl.col("end_ns") - pl.col("start_ns"))
+    rows = units.intervals.with_columns_seq(cpu_ns=pl.col("end_ns") - pl.col("start_ns"))
     if units.source == WHOLE_TRACE:
         rows = _span_of_everything(rows, facts)
     for part in (gpu, calls, self_times):
         rows = rows.join(part, left_on="index", right_on=key, how="left", maintain_order="left")
-    rows = rows.with_columns(
+    rows = rows.with_columns_seq(
         *no_work_is_zero(amounts),
         pl.col("launches", "syncs", "op_self_ns").fill_null(0),
         period_ns=pl.col("start_ns").shift(-1) - pl.col("start_ns"),
     )
     if units.source == WHOLE_TRACE:
         return rows
-    return rows.with_columns(facts.kept.known_in((*amounts, "launches", "syncs"), pl.col("end_ns")))
+    return rows.with_columns_seq(
+        facts.kept.known_in((*amounts, "launches", "syncs"), pl.col("end_ns"))
+    )
 
 
 def _span_of_everything(rows: pl.DataFrame, facts: Facts) -> pl.DataFrame:
     length = pl.lit(whole_span_ns(facts), dtype=pl.Int64)
-    return rows.with_columns(start_ns=pl.lit(0, dtype=pl.Int64), end_ns=length, cpu_ns=length)
+    return rows.with_columns_seq(start_ns=pl.lit(0, dtype=pl.Int64), end_ns=length, cpu_ns=length)
 
 
 def whole_span_ns(facts: Facts) -> int | None:
@@ -97,9 +98,10 @@ def whole_span_ns(facts: Facts) -> int | None:
     if facts.ops.is_empty() and facts.api_calls.is_empty():
         return None
     intervals = [
-        frame.select("start_ns", "dur_ns") for frame in (facts.ops, facts.api_calls, facts.gpu_ops)
+        frame.select_seq("start_ns", "dur_ns")
+        for frame in (facts.ops, facts.api_calls, facts.gpu_ops)
     ]
     end = pl.col("start_ns") + pl.col("dur_ns")
-    span = pl.concat(intervals).drop_nulls().select(end.max() - pl.col("start_ns").min())
+    span = pl.concat(intervals).drop_nulls().select_seq(end.max() - pl.col("start_ns").min())
     length: int | None = span.item()
     return length

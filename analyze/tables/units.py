@@ -6,8 +6,7 @@ never to the one it overlaps on the GPU.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import polars as pl
 
@@ -42,8 +41,7 @@ def common_unit_name(sources: Iterable[str]) -> UnitName:
     return names.pop() if len(names) == 1 else "forward"
 
 
-@dataclass(frozen=True)
-class Units:
+class Units(NamedTuple):
     """One kind of unit.
 
     Attributes:
@@ -78,16 +76,16 @@ class Units:
         return own_thread.zip_with(own_thread.is_not_null() | ~is_backward, elsewhere)
 
     def _unit_at(self, points: pl.DataFrame, by: str) -> pl.Series:
-        asked = points.select(by, "start_ns").with_row_index("point").sort("start_ns")
+        asked = points.select_seq(by, "start_ns").with_row_index("point").sort("start_ns")
         found = asked.join_asof(
-            self.intervals.select(by, "start_ns", "end_ns", "index"),
+            self.intervals.select_seq(by, "start_ns", "end_ns", "index"),
             on="start_ns",
             by=by,
             strategy="backward",
             check_sortedness=False,
         )
         inside = pl.when(pl.col("start_ns") < pl.col("end_ns")).then("index")
-        return found.sort("point").select(inside.alias("index"))["index"]
+        return found.sort("point").select_seq(inside.alias("index"))["index"]
 
 
 def find_steps(annotations: pl.DataFrame) -> Units:
@@ -124,13 +122,13 @@ def find_forwards(
         found = annotations.filter((pl.col("name") == chosen) & ~pl.col("absorbed"))
         return Units(chosen, _intervals(outermost(found), pl.int_range(pl.len())), any_thread=False)
     if steps.intervals.height:
-        intervals = steps.intervals.with_columns(index=pl.int_range(pl.len(), dtype=pl.Int64))
+        intervals = steps.intervals.with_columns_seq(index=pl.int_range(pl.len(), dtype=pl.Int64))
         return Units(PROFILER_STEP, intervals, any_thread=True)
     return Units(WHOLE_TRACE, _whole_trace(), any_thread=True)
 
 
 def _intervals(annotations: pl.DataFrame, index: pl.Expr) -> pl.DataFrame:
-    return annotations.sort("start_ns").select(
+    return annotations.sort("start_ns").select_seq(
         index.cast(pl.Int64).alias("index"), "name", "pid", "lane", "start_ns", "end_ns"
     )
 

@@ -5,9 +5,8 @@ and what is not as documented makes the file unusable, in one line.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -18,8 +17,7 @@ SCHEMA_VERSION = 1
 MAX_BYTES = 64 << 20
 
 
-@dataclass(frozen=True)
-class CaptureEntry:
+class CaptureEntry(NamedTuple):
     """One thing that was, or was to be, captured.
 
     Attributes:

@@ -8,6 +8,7 @@ as JSON text in the family's ``extra`` column, so a new event is kept, never an 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 CONCRETE_INPUTS = "Concrete Inputs"
 """Values of an op's scalar inputs; only those of attention ops are kept."""
@@ -28,8 +29,7 @@ class Kind(Enum):
     MICROSECONDS = "Int64 nanoseconds, from microseconds in the file"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """One stored column."""
 
     name: str
