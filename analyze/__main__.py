@@ -11,6 +11,8 @@ def main() -> None:
     """Run the command line; say what to install where only ``capture`` was meant to run."""
     try:
         from analyze.cli import main as run  # noqa: PLC0415
+
+        run()
     except ModuleNotFoundError as error:
         message = (
             f"analyze: the package {error.name} is missing; this installation can only capture."
@@ -21,7 +23,6 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("analyze: interrupted\n")
         sys.exit(INTERRUPTED)
-    run()
 
 
 if __name__ == "__main__":

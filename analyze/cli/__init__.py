@@ -6,19 +6,13 @@ import os
 import sys
 from collections.abc import Mapping
 
-import rich_click as click
+import click
+from click.exceptions import NoArgsIsHelpError
 
 from analyze.__main__ import INTERRUPTED
 from analyze.cli.closed_output import notice_closed_output
 from analyze.cli.default_command import DefaultCommandGroup
-from analyze.cli.help_page import (
-    CHECK_CODES,
-    HELP_CONFIG,
-    TRACE_ENVIRONMENT,
-    Example,
-    Page,
-    in_panels,
-)
+from analyze.cli.help_page import CHECK_CODES, TRACE_ENVIRONMENT, Example, Page
 from analyze.cli.traces import complain
 from analyze.errors import AnalyzeError
 
@@ -62,10 +56,7 @@ once more at exit, takes a sixth of a short run."""
     cls=DefaultCommandGroup,
     default_command="check",
     places=COMMANDS,
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "rich_help_config": HELP_CONFIG,
-    },
+    context_settings={"help_option_names": ["-h", "--help"]},
     page=Page(
         examples=(
             Example("analyze trace.json.gz", "what is wrong with a trace"),
@@ -77,7 +68,6 @@ once more at exit, takes a sixth of a short run."""
         see_also=("capture --help",),
     ),
 )
-@in_panels
 @click.version_option(package_name="kinetolint", prog_name="analyze")
 def analyze() -> None:
     """Read PyTorch-profiler traces and say what is wrong, where, what it costs, what to do.
@@ -94,7 +84,7 @@ def main() -> None:
     _start_no_idle_threads()
     notice_closed_output()
     try:
-        sys.exit(analyze(standalone_mode=False))
+        sys.exit(_run())
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "analyze"
         click.echo(f"analyze: {error.format_message()} (see `{command} --help`)", err=True)
@@ -115,6 +105,16 @@ def main() -> None:
         what = error.filename or "the output cannot be written"
         click.echo(f"analyze: {what}: {error.strerror}", err=True)
         sys.exit(CANNOT_WRITE)
+
+
+def _run() -> int | None:
+    """Run the command; a group that is told none shows its help and fails."""
+    try:
+        exit_code: int | None = analyze(standalone_mode=False)
+    except NoArgsIsHelpError as error:
+        click.echo(error.message, color=True)
+        return error.exit_code
+    return exit_code
 
 
 def _start_no_idle_threads() -> None:

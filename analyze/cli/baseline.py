@@ -5,7 +5,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import rich_click as click
+import click
 from click.exceptions import Exit
 
 from analyze.cli.baseline_options import tolerance_of, tolerance_option

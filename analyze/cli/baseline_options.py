@@ -1,13 +1,12 @@
 """``--baseline`` and ``--baseline-tolerance``: findings that are known and gate no more."""
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import rich_click as click
+import click
 
-from analyze.cli.help_page import BASELINE
+from analyze.cli.help_page import BASELINE, Option
 from analyze.cli.traces import INPUTS, refuse_overwriting
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ def _number(_ctx: click.Context, _parameter: click.Parameter, given: float | Non
 
 baseline_option = click.option(
     "--baseline",
+    cls=Option,
     panel=BASELINE,
     type=click.Path(path_type=Path, dir_okay=False),
     help="Findings in this file are known: they do not fail the check unless they got worse."
@@ -37,6 +37,7 @@ baseline_option = click.option(
 tolerance_option = click.option(
     "--baseline-tolerance",
     "tolerance",
+    cls=Option,
     panel=BASELINE,
     type=click.FloatRange(min=0, max=1e6),
     metavar="PERCENT",
@@ -46,8 +47,7 @@ tolerance_option = click.option(
 )
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(NamedTuple):
     """What is known before a check.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-import rich_click as click
+import click
 
 from analyze.cli.help_page import PRINT_CODES, SETUP, Command, Example, Group, Page
 from analyze.cli.traces import format_option

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-import rich_click as click
+import click
 
 from analyze.cli.help_page import LOOK, TRACE_ENVIRONMENT, VIEW_CODES, Command, Example, Page
 from analyze.cli.traces import show_each, trace_arguments

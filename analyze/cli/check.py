@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-import rich_click as click
+import click
 from click.exceptions import Exit
 
 from analyze.cli.baseline_options import (

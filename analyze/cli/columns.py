@@ -1,6 +1,6 @@
 """``analyze columns``: the tables and columns that rules are written against."""
 
-import rich_click as click
+import click
 
 from analyze.cli.completing import complete_tables
 from analyze.cli.help_page import PRINT_CODES, WRITE, Command, Example, Page

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import rich_click as click
+import click
 
 from analyze.cli.capture_folders import captures_without_trace
 from analyze.cli.check import load_and_check

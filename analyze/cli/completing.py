@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-import rich_click as click
+import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:

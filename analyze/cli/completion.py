@@ -1,6 +1,6 @@
 """``analyze completion``: the script that lets a shell complete what is typed."""
 
-import rich_click as click
+import click
 from click.shell_completion import get_completion_class
 
 from analyze.cli.help_page import PRINT_CODES, SETUP, Command, Example, Page

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import rich_click as click
+import click
 from click.shell_completion import CompletionItem
 
 from analyze.cli.lazy_group import LazyGroup

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import rich_click as click
+import click
 
 from analyze.cli.check import load_and_check
 from analyze.cli.completing import complete_files, complete_gate

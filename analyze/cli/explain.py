@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import rich_click as click
+import click
 
 from analyze.cli.completing import complete_files, complete_rule
 from analyze.cli.forward import Forward, chosen_forward

@@ -4,7 +4,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import rich_click as click
+import click
 
 from analyze.cli.completing import complete_files
 from analyze.cli.forward import Forward, chosen_forward, guessed_forward

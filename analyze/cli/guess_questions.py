@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import rich_click as click
+import click
 
 from analyze.errors import AnalyzeError
 

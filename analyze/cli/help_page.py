@@ -1,18 +1,10 @@
 """What ``--help`` says beside the options: examples, exit codes, environment, other commands."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-import rich_click as click
+import click
 from click.exceptions import NoSuchOption
-from rich_click import RichHelpConfiguration
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 OPTIONS, OUTPUT, READING = "Options", "Output", "Reading traces"
 RULES, BASELINE = "Rules", "Baseline"
@@ -21,14 +13,6 @@ RULES, BASELINE = "Rules", "Baseline"
 FIND, LOOK, COMPARE = "Find what is wrong", "Look from one side", "Compare"
 SHARE, WRITE, SETUP = "Share", "Write rules", "Set up"
 """Panels of commands."""
-
-HELP_CONFIG = RichHelpConfiguration(
-    theme="default-slim",
-    enable_theme_env_var=False,
-    options_table_column_types=["opt_all_metavar", "help"],
-    options_table_help_sections=["help", "deprecated", "envvar", "default"],
-)
-"""Options with their values in one column, so that 80 columns leave room for sentences."""
 
 _USAGE = {
     2: "usage error, or nothing could be shown",
@@ -100,16 +84,14 @@ TRACE_ENVIRONMENT: Mapping[str, str] = {
 """Variables that every command over traces heeds."""
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(NamedTuple):
     """A command as typed, and what it is for."""
 
     command: str
     purpose: str
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(NamedTuple):
     """What a command's help ends with.
 
     Attributes:
@@ -127,46 +109,44 @@ class Page:
     see_also: tuple[str, ...] = ()
 
 
-def in_panels(function: Function) -> Function:
-    """Let a group show the panels of its commands in this order."""
-    for name in reversed((FIND, LOOK, COMPARE, SHARE, WRITE, SETUP)):
-        click.command_panel(name)(function)
-    return function
+_NO_PAGE = Page()
 
 
-class _WithPage(click.RichCommand):
-    """A command, or a group of them, whose help has a page."""
+class Option(click.Option):
+    """An option in a panel that other commands have, too."""
 
-    def __init__(self, *args: Any, page: Page = Page(), **kwargs: Any) -> None:
+    def __init__(self, *args: Any, panel: str, **kwargs: Any) -> None:
         """Create it; other arguments are click's."""
         super().__init__(*args, **kwargs)
+        self.panel = panel
+
+
+class _WithPage(click.Command):
+    """A command, or a group of them, whose help has a page.
+
+    Attributes:
+        panel: in which its group shows it; None for that of all its commands.
+        page: what its help ends with.
+    """
+
+    def __init__(
+        self, *args: Any, panel: str | None = None, page: Page = _NO_PAGE, **kwargs: Any
+    ) -> None:
+        """Create it; other arguments are click's."""
+        super().__init__(*args, **kwargs)
+        self.panel = panel
         self.page = page
 
     def get_help(self, ctx: click.Context) -> str:
         """Return the help page."""
-        return _without_trailing_blanks(super().get_help(ctx))
+        from analyze.cli.rich_help import drawn_help  # noqa: PLC0415
 
-    def format_help_text(  # type: ignore[override]
-        self, _ctx: click.RichContext, formatter: click.RichHelpFormatter
-    ) -> None:
-        """Write what it does."""
-        _write_paragraphs(self.help, formatter)
-
-    def format_epilog(  # type: ignore[override]
-        self, _ctx: click.RichContext, formatter: click.RichHelpFormatter
-    ) -> None:
-        """Write the page."""
-        _write_page(self.page, formatter)
+        ctx.color = True  # click leaves the colours alone: they are there only where wanted
+        return drawn_help(self, self.page, ctx)
 
 
 class Command(_WithPage):
-    """A command whose help has a page, with its options in panels."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Create the command; the arguments are those of a command with a page."""
-        super().__init__(*args, **kwargs)
-        for name in (OPTIONS, OUTPUT, READING, BASELINE, RULES):
-            self.add_panel(click.RichOptionPanel(name))
+    """A command whose help has a page."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse; for an unknown option suggest those that have it as one of their words."""
@@ -184,52 +164,5 @@ class Command(_WithPage):
             raise NoSuchOption(error.option_name, message, ctx=error.ctx) from None
 
 
-class Group(_WithPage, click.RichGroup):  # type: ignore[misc]  # as rich_click's own groups
+class Group(_WithPage, click.Group):
     """A group of commands whose help has a page."""
-
-
-def _without_trailing_blanks(text: str) -> str:
-    """Drop what rich fills lines up with; in a terminal it stands before a colour's end."""
-    return "\n".join(line.rstrip(" ") for line in text.split("\n"))
-
-
-def _write_paragraphs(text: str | None, formatter: click.RichHelpFormatter) -> None:
-    """Write text, a blank line after each paragraph."""
-    from rich.text import Text  # noqa: PLC0415
-
-    for paragraph in cleandoc(text or "").split("\n\n"):
-        formatter.write(Text(" ".join(paragraph.split())))
-        formatter.write(Text(""))
-
-
-def _write_page(page: Page, formatter: click.RichHelpFormatter) -> None:
-    from rich.text import Text  # noqa: PLC0415
-
-    if page.examples:
-        formatter.write(Text("Examples:", style="bold"))
-    for example in page.examples:
-        formatter.write(Text(f"  # {example.purpose}", style="dim"))
-        formatter.write(Text(f"  {example.command}"))
-    lists = {
-        "Exit codes": {str(code): words for code, words in (page.exit_codes or {}).items()},
-        "Environment": page.environment or {},
-    }
-    for title, entries in lists.items():
-        if entries:
-            formatter.write(Text(f"\n{title}:", style="bold"))
-            formatter.write(_table(entries))
-    if page.see_also:
-        formatter.write(Text("\nSee also:", style="bold"))
-        formatter.write(Text("  " + ", ".join(page.see_also)))
-
-
-def _table(entries: Mapping[str, str]) -> "Table":
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for name, meaning in entries.items():
-        table.add_row(Text(f"  {name}", style="bold"), Text(meaning))
-    return table

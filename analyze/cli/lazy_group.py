@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-import rich_click as click
+import click
 
 from analyze.cli.help_page import Group
 
@@ -32,13 +32,6 @@ class LazyGroup(Group):
         for name in self._places:
             self._load(name)
         return super().list_commands(ctx)
-
-    def format_help(  # type: ignore[override]  # as rich_click's own groups
-        self, ctx: click.RichContext, formatter: click.RichHelpFormatter
-    ) -> None:
-        """Write the help of the group with all its commands."""
-        self.list_commands(ctx)
-        super().format_help(ctx, formatter)
 
     def _load(self, name: str) -> None:
         if name in self._places and name not in self.commands:

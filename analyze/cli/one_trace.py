@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-import rich_click as click
+import click
 
 from analyze.cli.check import load_and_check
 from analyze.cli.forward import chosen_forward

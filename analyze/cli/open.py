@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import rich_click as click
+import click
 
 from analyze.cli.completing import complete_files, complete_rule
 from analyze.cli.help_page import RULE_CODES, SHARE, TRACE_ENVIRONMENT, Command, Example, Page

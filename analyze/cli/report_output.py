@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import rich_click as click
+import click
 
 from analyze.cli.completing import complete_also
-from analyze.cli.help_page import OUTPUT
+from analyze.cli.help_page import OUTPUT, Option
 from analyze.cli.traces import STEP_SUMMARY, emit, output_option
 from analyze.report.formats import (
     FORMATS,
@@ -181,6 +181,7 @@ _OPTIONS = (
     click.option(
         "--format",
         "output_format",
+        cls=Option,
         panel=OUTPUT,
         type=click.Choice(FORMATS),
         metavar="FORMAT",
@@ -190,6 +191,7 @@ _OPTIONS = (
     output_option,
     click.option(
         "--also",
+        cls=Option,
         panel=OUTPUT,
         multiple=True,
         metavar="[FORMAT=]FILE",
@@ -199,6 +201,11 @@ _OPTIONS = (
         f" To the file that {STEP_SUMMARY} names it is added.",
     ),
     click.option(
-        "-v", "--verbose", panel=OUTPUT, is_flag=True, help="All evidence, and the rules that hold."
+        "-v",
+        "--verbose",
+        cls=Option,
+        panel=OUTPUT,
+        is_flag=True,
+        help="All evidence, and the rules that hold.",
     ),
 )

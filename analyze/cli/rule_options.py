@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import rich_click as click
+import click
 
 from analyze.cli.completing import complete_rules, complete_setting
-from analyze.cli.help_page import RULES
+from analyze.cli.help_page import RULES, Option
 from analyze.cli.traces import INPUTS, refuse_overwriting
 from analyze.errors import AnalyzeError
 
@@ -177,6 +177,7 @@ def _split(selectors: tuple[str, ...]) -> tuple[str, ...]:
 rules_option = click.option(
     "--rules",
     "rule_paths",
+    cls=Option,
     panel=RULES,
     multiple=True,
     type=click.Path(path_type=Path),
@@ -185,6 +186,7 @@ rules_option = click.option(
 set_option = click.option(
     "--set",
     "settings",
+    cls=Option,
     panel=RULES,
     multiple=True,
     metavar="CODE.PARAM=VALUE",
@@ -196,6 +198,7 @@ _OPTIONS = (
     set_option,
     click.option(
         "--select",
+        cls=Option,
         panel=RULES,
         multiple=True,
         metavar="RULES",
@@ -205,6 +208,7 @@ _OPTIONS = (
     ),
     click.option(
         "--extend-select",
+        cls=Option,
         panel=RULES,
         multiple=True,
         metavar="RULES",
@@ -213,6 +217,7 @@ _OPTIONS = (
     ),
     click.option(
         "--ignore",
+        cls=Option,
         panel=RULES,
         multiple=True,
         metavar="RULES",
@@ -221,12 +226,14 @@ _OPTIONS = (
     ),
     click.option(
         "--config",
+        cls=Option,
         panel=RULES,
         type=click.Path(path_type=Path, dir_okay=False),
         help="Read [tool.kinetolint] from this file instead of the nearest pyproject.toml.",
     ),
     click.option(
         "--isolated",
+        cls=Option,
         panel=RULES,
         is_flag=True,
         help="Neither pyproject.toml nor rules of installed packages.",

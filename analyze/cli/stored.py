@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import rich_click as click
+import click
 from click.core import ParameterSource
 
 from analyze.cli.completing import complete_files

@@ -8,7 +8,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, TypeVar
 
-import rich_click as click
+import click
 
 from analyze.cli.capture_folders import (
     CAPTURE_JSON,
@@ -21,7 +21,7 @@ from analyze.cli.capture_folders import (
 )
 from analyze.cli.completing import complete_files
 from analyze.cli.forward import Forward, chosen_forward
-from analyze.cli.help_page import OUTPUT, READING
+from analyze.cli.help_page import OUTPUT, READING, Option
 from analyze.cli.lazy_group import LazyGroup
 from analyze.errors import AnalyzeError, NoSuchForwardError, RuleError, TraceError
 
@@ -47,6 +47,7 @@ def format_option(
     return click.option(
         "--format",
         "output_format",
+        cls=Option,
         panel=OUTPUT,
         type=click.Choice(formats),
         default=formats[0],
@@ -65,6 +66,7 @@ def _keep_cache_mode(ctx: click.Context, _: click.Parameter, mode: str) -> None:
 
 cache_option = click.option(
     "--cache",
+    cls=Option,
     panel=READING,
     type=click.Choice(["auto", "off", "refresh"]),
     default="auto",
@@ -78,6 +80,7 @@ cache_option = click.option(
 )
 forward_option = click.option(
     "--forward",
+    cls=Option,
     panel=READING,
     metavar="NAME",
     help="The record_function annotation that encloses one forward. Default: `forward` of the"
@@ -86,6 +89,7 @@ forward_option = click.option(
 output_option = click.option(
     "-o",
     "--output",
+    cls=Option,
     panel=OUTPUT,
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write to this file instead of standard output; whole or not at all.",

@@ -5,7 +5,7 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import rich_click as click
+import click
 
 from analyze.cli.completing import complete_files, complete_rule
 from analyze.cli.forward import Forward, chosen_forward

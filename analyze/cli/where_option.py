@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import rich_click as click
+import click
 
 from analyze.cli.completing import complete_columns
 from analyze.errors import AnalyzeError

@@ -263,6 +263,27 @@ def test_a_gpu_box_needs_torch_and_click_alone(tmp_path: Path) -> None:
     assert forward_of(tmp_path / "out", "naive").has_path("aten::masked_fill", "aten::clone")
 
 
+CAPTURE_ALONE = """\
+import sys
+
+sys.modules.update(dict.fromkeys(["polars", "rich_click", "orjson", "pydantic"]))
+from analyze.__main__ import main
+
+main()
+"""
+
+
+@pytest.mark.parametrize("words", [["trace.json"], ["--help"], ["rules"], ["rules", "list"]])
+def test_analyze_says_there_what_is_missing(words: list[str]) -> None:
+    done = run(sys.executable, "-c", CAPTURE_ALONE, *words)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert re.fullmatch(
+        r"analyze: the package \w+ is missing; this installation can only capture\."
+        r" Analyse elsewhere, or complete it: pip install kinetolint\n",
+        done.stderr,
+    )
+
+
 WITHOUT_TORCH = """\
 import sys
 

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
-import rich_click as click
 from click.testing import CliRunner
 
 from analyze.cli import analyze
@@ -117,19 +117,61 @@ def test_a_command_that_heeds_the_variable_of_the_cache_has_the_option() -> None
         assert reads == has_option, name
 
 
-def test_help_loads_no_frames_and_no_models() -> None:
-    heavy = ("polars", "pydantic", "ruamel", "orjson", "backports.zstd", "torch")
+def loaded_of(modules: tuple[str, ...], *words: str | Path) -> str:
+    """Run ``analyze`` with these words; return which of the modules it loaded, as a list."""
     script = (
         "import sys, atexit\n"
-        f"atexit.register(lambda: print([m for m in {heavy!r} if m in sys.modules]))\n"
-        "sys.argv = ['analyze', 'check', '--help']\n"
+        f"atexit.register(lambda: print([m for m in {modules!r} if m in sys.modules]))\n"
         "from analyze.cli import main\n"
         "main()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        [sys.executable, "-c", script, *words], capture_output=True, text=True, check=False
     )
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert done.returncode in {0, 1}, done.stderr
+    return done.stdout.splitlines()[-1]
+
+
+def test_help_loads_no_frames_and_no_models() -> None:
+    heavy = ("polars", "pydantic", "ruamel", "orjson", "backports.zstd", "torch")
+    assert loaded_of(heavy, "check", "--help") == "[]"
+
+
+@pytest.mark.parametrize("command", ["check", "summary", "ops"])
+def test_a_command_loads_nothing_that_draws_help(command: str, samples: Path) -> None:
+    trace = samples / "synthetic-naive.json.gz"
+    assert loaded_of(("rich_click",), command, trace) == "[]"
+
+
+@pytest.mark.parametrize("words", [["--help"], [], ["rules"], ["rules", "list", "-h"]])
+def test_help_in_a_pipe_is_coloured_where_that_is_wanted(
+    words: list[str], run_analyze: RunAnalyze
+) -> None:
+    plain, forced = run_analyze(*words), run_analyze(*words, FORCE_COLOR="1")
+    assert "\x1b[" not in plain.stdout
+    assert "\x1b[" in forced.stdout
+    without_colours = re.sub(r"\x1b\[[\d;]*m", "", forced.stdout)
+    assert [line.rstrip() for line in without_colours.splitlines()] == plain.stdout.splitlines()
+
+
+@pytest.mark.parametrize("words", [[], ["rules"]])
+def test_a_group_that_is_told_no_command_shows_its_help_and_fails(
+    words: list[str], run_analyze: RunAnalyze
+) -> None:
+    done = run_analyze(*words)
+    assert (done.returncode, done.stderr) == (2, "")
+    assert done.stdout == run_analyze(*words, "--help").stdout
+
+
+@pytest.mark.parametrize("words", [["--help"], []])
+def test_help_that_cannot_be_printed_is_an_error(words: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [BIN / "analyze", *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (
+        2, "analyze: the output cannot be written: No space left on device\n"
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """``analyze rules``: what there is to know about rules, and the loop in which they are written."""
 
-import rich_click as click
+import click
 
 from analyze.cli.help_page import WRITE, Group
 from analyze.cli.rules.check import check

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import rich_click as click
+import click
 
 from analyze.cli.help_page import PRINT_CODES, Command, Example, Page
 from analyze.cli.traces import emit, output_option

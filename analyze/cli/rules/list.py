@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import rich_click as click
+import click
 
 from analyze.cli.help_page import LOADED_CODES, Command, Example, Page
 from analyze.cli.rule_options import rules_option

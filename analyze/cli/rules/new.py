@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import rich_click as click
+import click
 
 from analyze.cli.completing import complete_tables
 from analyze.cli.help_page import PRINT_CODES, Command, Example, Page

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import rich_click as click
+import click
 
 from analyze.cli.completing import complete_rule
 from analyze.cli.help_page import LOADED_CODES, Command, Example, Page

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import rich_click as click
+import click
 
 from analyze.cli.help_page import COLOURS, VALID_CODES, Command, Example, Page
 from analyze.cli.traces import format_option
