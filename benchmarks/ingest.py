@@ -147,33 +147,16 @@ def compare(path: Path, rounds: int) -> None:
         )
 
 
-def time_commands(source: Path, folder: Path, rounds: int) -> None:
-    """Time the whole ``analyze`` command on a 1 MB and a 20 MB trace."""
-    from benchmarks.scale_trace import scale_trace  # noqa: PLC0415
-
-    analyze = str(Path(sys.executable).parent / "analyze")
-    for megabytes in (1, 20):
-        path = folder / f"{megabytes}.json"
-        size = scale_trace(source, path, int(megabytes * MEGABYTE), unique_names=False)
-        median = medians([run_command([analyze, str(path)]) for _ in range(rounds)])
-        print(
-            f"analyze, {size / MEGABYTE:.1f} MB trace: "
-            f"{median.wall:.2f} s wall, {median.cpu:.2f} s CPU"
-        )
-
-
 @click.command()
 @click.argument("trace", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--megabytes", default=500, show_default=True, help="Text to scale the trace up to.")
 @click.option("--rounds", default=3, show_default=True, help="Runs of each candidate.")
 @click.option("--unique-names", is_flag=True, help="Give every event a name of its own.")
-@click.option("--small", type=click.Path(exists=True, path_type=Path), help="Trace under 1 MB.")
 @click.option("--candidate", hidden=True, type=click.Choice(list(CANDIDATES)))
 def main(
     trace: Path,
     megabytes: int,
     rounds: int,
-    small: Path | None,
     candidate: str | None,
     *,
     unique_names: bool,
@@ -188,8 +171,6 @@ def main(
         scaled = Path(folder) / "scaled.json"
         scale_trace(trace, scaled, int(megabytes * MEGABYTE), unique_names=unique_names)
         compare(scaled, rounds)
-        if small:
-            time_commands(small, Path(folder), rounds)
 
 
 if __name__ == "__main__":
