@@ -135,9 +135,13 @@ def _of_code(code: str, by_code: Mapping[str, Rule], who: str) -> Rule:
 
 @dataclass
 class _Source:
-    """A rule file that was read, with its pack, and what its pack and overriding ones share."""
+    """A rule file that was read, with its pack, and what its pack and overriding ones share.
+
+    ``place`` is its path without links.
+    """
 
     path: Path
+    place: Path
     pack: Pack
     document: Document
     shared: Shared
@@ -167,7 +171,7 @@ class _Loading:
 
     def __init__(self, packs: PackLoader, packaged: Collection[Path], *, tests: bool) -> None:
         self._packs = packs
-        self._packaged = packaged
+        self._packaged = {folder.resolve() for folder in packaged}
         self._tests = tests
         self._sources: list[_Source] = []
         self._loaded: dict[Path, Pack] = {}
@@ -180,11 +184,12 @@ class _Loading:
         for root in roots:
             for folder in self._with_extended(root):
                 for file in _files_of(folder):
-                    if file.resolve() in seen:
+                    place = file.resolve()
+                    if place in seen:
                         continue
-                    seen.add(file.resolve())
+                    seen.add(place)
                     if file.name != PACK_FILE:
-                        self._read_file(file, folder)
+                        self._read_file(file, place, folder)
                     elif file.parent != folder:
                         self._with_extended(file.parent)
 
@@ -218,20 +223,20 @@ class _Loading:
             self.problems += error.problems
             return []
         for pack in packs:
-            self._loaded.setdefault(pack.root.resolve(), pack)
-            self._whole.add(pack.root.resolve())
+            self._loaded.setdefault(pack.place, pack)
+            self._whole.add(pack.place)
         return [pack.root for pack in packs]
 
-    def _read_file(self, file: Path, given: Path) -> None:
+    def _read_file(self, file: Path, place: Path, given: Path) -> None:
         try:
             pack = self._packs.load(pack_root(file, given))
-            self._loaded.setdefault(pack.root.resolve(), pack)
-            tests = self._tests or not lies_in(file, self._packaged)
+            self._loaded.setdefault(pack.place, pack)
+            tests = self._tests or not _is_below(place, self._packaged)
             document = read_document(file, tests=tests, positions=self._tests)
         except InvalidRulesError as error:
             self.problems += error.problems
         else:
-            self._sources.append(_Source(file, pack, document, pack.shared))
+            self._sources.append(_Source(file, place, pack, document, pack.shared))
 
     def _override(self, pack: Pack) -> None:
         for source in self._sources:
@@ -243,7 +248,7 @@ class _Loading:
                 source.shared = source.shared.beside(pack.shared)
         codes = [str(source.code) for source in self._sources]
         for index, override in enumerate(pack.model.override if pack.model else ()):
-            if override.code not in codes and pack.root.resolve() in self._whole:
+            if override.code not in codes and pack.place in self._whole:
                 pack.reporter.unknown(("override", index, "code"), "rule", override.code, codes)
 
     def _rule(self, source: _Source) -> Rule | None:
@@ -259,9 +264,8 @@ class _Loading:
         self.problems += in_order(reporter.problems)
         if reporter.problems:
             return None
-        parent = source.path.resolve().parent
-        category = parent.name if parent != source.pack.root.resolve() else ""
-        pack = source.pack
+        pack, parent = source.pack, source.place.parent
+        category = parent.name if parent != pack.place else ""
         return Rule(model, params, category, pack.name, source.document, source.shared, changed)
 
     def _params(
@@ -327,8 +331,11 @@ def lies_in(file: str | Path, paths: Collection[Path]) -> bool:
     """
     places = {path.resolve() for path in paths}
     places |= {path.parent for path in places if path.name == PACK_FILE}
-    resolved = Path(file).resolve()
-    return not places.isdisjoint({resolved, *resolved.parents})
+    return _is_below(Path(file).resolve(), places)
+
+
+def _is_below(place: Path, places: Collection[Path]) -> bool:
+    return any(path in places for path in (place, *place.parents))
 
 
 def _without_duplicates(rules: Sequence[Rule]) -> tuple[list[Rule], list[Problem]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 from pathlib import Path
 
 from analyze.engine.document import Document
@@ -42,6 +43,11 @@ class Pack:
     extends: tuple["Pack", ...] = ()
     model: PackModel | None = None
 
+    @cached_property
+    def place(self) -> Path:
+        """The folder by the one path that has no links in it."""
+        return self.root.resolve()
+
     def with_extended(self) -> Iterator["Pack"]:
         """Yield the packs it extends, deepest first, then itself."""
         for pack in self.extends:
@@ -71,6 +77,7 @@ class PackLoader:
             named: folders of the packs that can be extended by name.
         """
         self._named = named
+        self._resolved = cache(Path.resolve)
         self._packs: dict[Path, Pack] = {}
         self._loading: list[Path] = []
 
@@ -80,7 +87,7 @@ class PackLoader:
         Raises:
             InvalidRulesError: its ``pack.yaml``, or that of a pack it extends, is invalid.
         """
-        key = root.resolve()
+        key = self._resolved(root)
         if key not in self._packs:
             self._loading.append(key)
             self._packs[key] = self._read(root)
