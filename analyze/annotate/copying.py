@@ -12,6 +12,8 @@ from analyze.annotate.tracks import tracks_of
 from analyze.engine.result import TraceReport
 from analyze.report.trace_file import write_trace
 from analyze.tables.build import Trace
+from analyze.tables.lost import KEY as LOST_KEY
+from analyze.tables.noted import free_key
 from analyze.trace.families import FINDINGS_CATEGORY
 from analyze.trace.raw import raw_events
 from analyze.trace.reader import Progress
@@ -68,7 +70,11 @@ def annotate(
     slices = slices_of(report, trace)
     tracks = tracks_of(slices.kept)
     targets, numbers, replaced = Targets(slices.kept), NumbersInUse(), 0
-    with raw_events(path, progress) as raw, write_trace(output, raw.head) as document:
+    lost = trace.lost_of_file.as_note() or {}
+    with (
+        raw_events(path, progress) as raw,
+        write_trace(output, raw.head_with(lost)) as document,
+    ):
         for text, event in raw:
             if event.get("cat") == FINDINGS_CATEGORY:
                 replaced += 1
@@ -80,7 +86,7 @@ def annotate(
         drawing = FindingEvents(report, tracks, numbers.threads.run(len(tracks) + 1))
         for text in drawing.texts(targets.found, numbers.arrows.run(len(targets.found))):
             document.write(text)
-        document.tail = raw.tail()
+        document.tail = raw.tail_with({free_key(raw.metadata(), LOST_KEY): lost} if lost else {})
     return Annotated(
         events,
         replaced,

@@ -140,7 +140,10 @@ def check(
     if loaded.invalid:
         codes.append(complain(loaded.invalid))
     guesses = read_guesses(expected, codes)
+    only_guesses = guesses.invalid and bool(loaded.selection.select)
     loaded = guesses.beside(loaded)
+    if only_guesses and not loaded.selection.select:
+        ctx.exit(worst_exit_code(codes))
     rules = _selected(loaded, codes)
     encloses = chosen_forward(forward, loaded.found, guesses.forward)
     file, share = baseline or loaded.found.baseline, tolerance_of(tolerance, config)

@@ -1,6 +1,7 @@
 """``--expect``: guess files that are checked beside the rules."""
 
 import dataclasses
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,6 +14,7 @@ from analyze.errors import AnalyzeError, NothingToCheckError, RuleError
 if TYPE_CHECKING:
     from analyze.engine.result import TraceReport
     from analyze.engine.rule import Rule
+    from analyze.engine.selection import Selection
     from analyze.guess.loading import GuessFile
     from analyze.tables.build import Trace
 
@@ -23,10 +25,12 @@ class Guesses(NamedTuple):
     Attributes:
         files: in the order given.
         forward: the annotation that they are about, if they name one.
+        invalid: they were given, but cannot be read.
     """
 
     files: "tuple[GuessFile, ...]" = ()
     forward: Forward | None = None
+    invalid: bool = False
 
     def beside(self, loaded: LoadedRules) -> LoadedRules:
         """Return the rules with those of the guesses, which run whatever else is selected.
@@ -34,6 +38,8 @@ class Guesses(NamedTuple):
         Raises:
             AnalyzeError: a rule has the code of a guess.
         """
+        if self.invalid:
+            return dataclasses.replace(loaded, selection=_without_guesses(loaded.selection))
         if not self.files:
             return loaded
         from analyze.guess.rules import CATEGORY  # noqa: PLC0415
@@ -72,6 +78,23 @@ class Guesses(NamedTuple):
 
 NO_GUESSES = Guesses()
 
+_SELECTOR = re.compile(r"GUESS\d*|guess|guessed-[\w-]+")
+"""Selectors of the rules of guesses."""
+
+
+def _without_guesses(selection: "Selection") -> "Selection":
+    """Return a selection without what would select guesses, had their file been read."""
+    return dataclasses.replace(
+        selection,
+        select=None if selection.select is None else _others(selection.select),
+        extend=_others(selection.extend),
+        leave_out=_others(selection.leave_out),
+    )
+
+
+def _others(selectors: Sequence[str]) -> tuple[str, ...]:
+    return tuple(selector for selector in selectors if not _SELECTOR.fullmatch(selector))
+
 
 def read_guesses(paths: Sequence[Path], codes: list[int]) -> Guesses:
     """Read the guess files.
@@ -92,5 +115,5 @@ def read_guesses(paths: Sequence[Path], codes: list[int]) -> Guesses:
         files = load_guesses(paths)
     except RuleError as error:
         codes.append(complain(error))
-        return NO_GUESSES
+        return Guesses(invalid=True)
     return Guesses(tuple(files), guessed_forward(files))

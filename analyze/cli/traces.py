@@ -12,11 +12,11 @@ import click
 
 from analyze.cli.capture_folders import (
     CAPTURE_JSON,
+    below,
     capture_folder,
     captures_without_trace,
     in_order_of_capture,
     manifests_below,
-    paths_below,
     problems,
 )
 from analyze.cli.completing import complete_files
@@ -186,13 +186,17 @@ def refuse_overwriting(
 
 
 def _traces_in(folder: Path) -> list[str]:
-    files = in_order_of_capture([path for path in paths_below(folder) if _is_trace(path, folder)])
+    files = in_order_of_capture([path for path in below(folder).files if _is_trace(path, folder)])
     if not files:
         raise TraceError(f"{folder}: the folder holds no traces ({_why_none(folder)})")
     return [str(path) for path in files]
 
 
 def _why_none(folder: Path) -> str:
+    unread = below(folder).unread
+    if unread:
+        path, why = unread[0]
+        return f"{path} cannot be read: {why}"
     absent = captures_without_trace([str(folder)])
     if absent:
         return f"{absent[0].name} {absent[0].status}: {absent[0].reason}"

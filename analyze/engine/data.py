@@ -81,8 +81,14 @@ class Tables(ABC):
                 for name in ("gpu_busy_us", "cpu_us")
             ]
             return pl.DataFrame([pl.Series(UNIT, [0], pl.Int64), *wholes])
-        units = self.unit_table(per).unique("index", keep="first", maintain_order=True)
-        return units.select_seq(pl.col("index").alias(UNIT), pl.all().name.prefix(f"{per.word}."))
+        units = self.unit_table(per)
+        columns = units.select_seq(pl.all().name.prefix(f"{per.word}."))
+        index = self.index_of_units(units, per).alias(UNIT)
+        return columns.insert_column(0, index).unique(UNIT, keep="first", maintain_order=True)
+
+    def index_of_units(self, units: pl.DataFrame, per: Per) -> pl.Series:  # noqa: ARG002
+        """Return the index of each of the units, by which :meth:`unit_index` names them."""
+        return units["index"]
 
     def distinct_test(self, table: Table, column: str, test: pl.Expr) -> pl.Series:
         """Evaluate a test of one text column on its distinct values; one result per row.
@@ -134,11 +140,19 @@ class TraceTables(Tables):
         if per.word == "trace":
             return pl.repeat(0, self.table(table.name).height, dtype=pl.Int64, eager=True)
         column = unit_column(table, per)
+        if column is not None and per.word == "step":
+            return self._trace.step_rows(table.name)
         if column is not None:
             return self.table(table.name)[column]
         base: pl.DataFrame = getattr(self._work(per).facts, base_table(table).name)
         rows = base if table.condition is None else base.filter(table.condition)
         return rows[UNIT_OF_ROW]
+
+    def index_of_units(self, units: pl.DataFrame, per: Per) -> pl.Series:
+        """See :class:`Tables`; several steps may have one number."""
+        if per.word == "step":
+            return self._trace.step_rows("steps")
+        return super().index_of_units(units, per)
 
     def unit_table(self, per: Per) -> pl.DataFrame:
         """See :class:`Tables`."""

@@ -100,7 +100,7 @@ class Judge:
 
     def run(self) -> Judged:
         """Judge the group."""
-        level, worst_level, worst_unit = self._levels()
+        level, worst_level, worst = self._levels()
         savings_us, savings_share = self._savings()
         rows, table = self._shown_rows(), self._program.table
         return Judged(
@@ -112,7 +112,7 @@ class Judge:
             values=_plain(self._medians, self._units.schema),
             severity=level,
             worst_severity=worst_level,
-            worst_unit=worst_unit,
+            worst_unit=self._index_of(worst),
             savings_us=savings_us,
             savings_share=savings_share,
             savings_of=self._savings_of,
@@ -133,6 +133,14 @@ class Judge:
         levels = self._units.select_seq(UNIT, self._level())
         unit, worst = levels.sort(_LEVEL, descending=True, maintain_order=True).row(0)
         return LEVELS[self._medians_level()], LEVELS[worst], unit
+
+    def _index_of(self, unit: int) -> int | None:
+        """Return the index of a unit as its table has it: of a step that is its number."""
+        name = f"{self._program.per.word}.index"
+        if name not in self._units.columns:
+            return unit
+        index: int | None = self._units.filter(pl.col(UNIT) == unit)[name][0]
+        return index
 
     def _level(self) -> pl.Expr:
         """Return the severity as a position in LEVELS: that of the first step that applies."""

@@ -51,9 +51,9 @@ def accept(trace: Trace) -> Accepted:
     accepted = Accepted({}, {})
     keys = _GPU if tables.facts["has_gpu"] else _CPU_ONLY
     for key in keys:
-        value, reason = (
-            _order(trace) if key == "order" else _value(observe(QUANTITIES[key], tables))
-        )
+        observation = observe(QUANTITIES[key], tables)
+        is_known_order = key == "order" and observation.unknown is None
+        value, reason = _order(trace) if is_known_order else _value(observation)
         if value is not None:
             accepted.values[key] = value
         else:

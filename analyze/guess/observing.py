@@ -12,7 +12,7 @@ from analyze.engine.per import unit_in_words
 from analyze.engine.rule import Rule
 from analyze.guess.amounts import OPEN, Amount
 from analyze.guess.quantities import Quantity
-from analyze.guess.rules import Guess, make_guess
+from analyze.guess.rules import WORK_OF_UNIT, Guess, make_guess
 from analyze.guess.words import ATTENTION, GROUPS, PRECISIONS
 from analyze.words import counted
 
@@ -72,4 +72,9 @@ def observe_by(rule: Rule, quantity: Quantity, tables: Tables) -> Observation:
     if not unknown:
         return Observation(quantity, group.units, None)
     units = counted(group.units.height, unit_in_words(program.per, tables.facts["forward_is"]))
-    return Observation(quantity, group.units, f"{quantity.silence} in {unknown:,} of {units}")
+    in_part = 0 if program.per.word == "trace" else group.units[WORK_OF_UNIT].null_count()
+    if in_part and quantity.is_of_work:
+        why = f"a part of the launched work may be missing from the file in {in_part:,} of {units}"
+    else:
+        why = f"{quantity.silence} in {unknown:,} of {units}"
+    return Observation(quantity, group.units, why)

@@ -200,10 +200,13 @@ def add_differences(report: TraceReport, guesses: Sequence[Guessed], trace: Trac
 
 
 def forwards_in_order(trace: Trace) -> Iterator[list[dict[str, Any]]]:
-    """Yield, per forward, its GPU ops in the order of their start; empty where it has none."""
+    """Yield, per forward, its GPU ops in the order of their start; empty where it has none.
+
+    Forwards of which the file may hold only a part are left out.
+    """
     columns = ["forward", "kind", *_SHOWN]
     rows = trace.table("gpu_ops").select(columns).drop_nulls("forward")
     by_forward = rows.partition_by("forward", as_dict=True, maintain_order=True)
-    for index in trace.table("forwards")["index"]:
+    for index in trace.table("forwards").drop_nulls("launches")["index"]:
         found = by_forward.get((index,))
         yield [] if found is None else found.to_dicts()

@@ -50,6 +50,11 @@ class Quantity:
     speaks_of: Sequence[str] = field(default=())
 
     @property
+    def is_of_work(self) -> bool:
+        """Whether it is known only where the file holds all work that a forward launched."""
+        return self.table not in ("trace", "forwards")
+
+    @property
     def code(self) -> str:
         """The code of its rule in the first guess file."""
         return f"GUESS{self.number:03}"

@@ -43,6 +43,22 @@ _GPU_WORK = (
     {"that": "trace.has_gpu or not trace.truncated", "else": GPU_CUT_OFF},
     {"that": "trace.has_gpu", "else": Need.GPU.value},
 )
+_WHOLE_TRACE = (
+    {
+        "that": "not trace.truncated",
+        "else": "the file is cut short, and this is asked of the whole trace",
+    },
+)
+_WHOLE_FORWARDS = (
+    {
+        "that": "not trace.truncated or trace.forward_is != 'trace'",
+        "else": "the file is cut short, and nothing in it marks a forward",
+    },
+)
+WORK_OF_UNIT = "forward.launches"
+"""A column that is null exactly in forwards of which the file may hold only a part."""
+
+_HOLDS_ALL = f"not is_null({WORK_OF_UNIT})"
 _CHUNK = 900
 _ITEMS_IN_CHUNK = 8
 
@@ -98,8 +114,8 @@ def make_guess(
         "severity": severity,
         "confidence": "high",
         "evidence": _evidence(quantity),
-        "requires": list(_GPU_WORK) if quantity.about_gpu else [],
-        **_judgement(quantity, guess),
+        "requires": _requirements(quantity),
+        **_where_known(quantity, _judgement(quantity, guess)),
     }
     model = filled(RuleModel, keys)
     shown = document or Document("guess")
@@ -118,6 +134,23 @@ def guess_in_words(quantity: Quantity, guess: Guess) -> str:
 def _evidence(quantity: Quantity) -> Keys:
     distinct = {"distinct": list(quantity.distinct)} if quantity.distinct else {}
     return {"columns": list(quantity.evidence), **distinct}
+
+
+def _requirements(quantity: Quantity) -> list[Keys]:
+    of_gpu = _GPU_WORK if quantity.about_gpu else ()
+    return [*of_gpu, *(_WHOLE_TRACE if quantity.per_trace else _WHOLE_FORWARDS)]
+
+
+def _where_known(quantity: Quantity, keys: Keys) -> Keys:
+    """Leave unknown what is observed in a forward of which the file may hold only a part."""
+    if not quantity.is_of_work:
+        return keys
+    observed = f"({keys['measure']['observed']}) if {_HOLDS_ALL} else null"
+    return {
+        **keys,
+        "measure": {**keys["measure"], "observed": observed},
+        "expect": f"({keys['expect']}) if {_HOLDS_ALL} else null",
+    }
 
 
 def _judgement(quantity: Quantity, guess: Guess) -> Keys:

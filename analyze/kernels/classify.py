@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 MAX_TEXT = 4096
 """Characters of a name that the rules look at; template instances can reach 100 kB."""
 
+_COMMUNICATION = "comm"
+
 Precision = Literal[
     "fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8", "complex", "other"
 ]
@@ -30,13 +32,14 @@ class KernelFacts(NamedTuple):
     those in ``names.yaml``. ``precision`` is the type that is multiplied (``fp64``, ``fp32``,
     ``tf32``, ``fp16``, ``bf16``, ``fp8``, ``fp4``, ``int8``, ``complex`` or ``other``) and
     ``tensor_core`` whether matrix units multiply it; both only for matrix products, convolutions
-    and attention. ``None`` is unknown.
+    and attention. ``collective`` is what a communication kernel does. ``None`` is unknown.
     """
 
     short_name: str
     family: str | None
     precision: str | None
     tensor_core: bool | None
+    collective: str | None
 
 
 def classify(name: str) -> KernelFacts:
@@ -46,7 +49,8 @@ def classify(name: str) -> KernelFacts:
     rules = _rules()
     family = _family(rules, text, lowered)
     precision, tensor_core = _matmul(rules.matmul, family, lowered)
-    return KernelFacts(shorten(text), family, precision, tensor_core)
+    collective = _collective(rules, lowered) if family == _COMMUNICATION else None
+    return KernelFacts(shorten(text), family, precision, tensor_core, collective)
 
 
 def _family(rules: _Rules, text: str, lowered: str) -> str | None:
@@ -55,6 +59,13 @@ def _family(rules: _Rules, text: str, lowered: str) -> str | None:
             return rule.family
         if rule.lower is not None and _holds(lowered, rule.lower):
             return rule.family
+    return None
+
+
+def _collective(rules: _Rules, lowered: str) -> str | None:
+    for rule in rules.collectives:
+        if _holds(lowered, rule.lower):
+            return rule.collective
     return None
 
 
@@ -108,6 +119,11 @@ class _FamilyRule(NamedTuple):
     lower: str | None = None
 
 
+class _CollectiveRule(NamedTuple):
+    collective: str
+    lower: str
+
+
 class _PrecisionRule(NamedTuple):
     precision: Precision | None
     pattern: str
@@ -137,6 +153,7 @@ class _Matmul(NamedTuple):
 class _Rules(NamedTuple):
     version: int
     families: tuple[_FamilyRule, ...]
+    collectives: tuple[_CollectiveRule, ...]
     matmul: _Matmul
 
 
@@ -144,7 +161,8 @@ class _Rules(NamedTuple):
 def _rules() -> _Rules:
     written = read_table("kernels/names.yaml")
     families = tuple(_FamilyRule(**rule) for rule in written["families"])
-    return _Rules(written["version"], families, _matmul_rules(**written["matmul"]))
+    collectives = tuple(_CollectiveRule(**rule) for rule in written["collectives"])
+    return _Rules(written["version"], families, collectives, _matmul_rules(**written["matmul"]))
 
 
 def _matmul_rules(schemes: Iterable[Mapping[str, Any]], **others: Any) -> _Matmul:

@@ -38,6 +38,7 @@ def calls_report(trace: Trace) -> Row:
     A group is what is alike in op, backend, implementation, shapes, dtype, mask, annotation and
     outermost op. ``gpu_busy_us`` is the union of the GPU work launched in a call, summed over the
     calls; ``gpu_sum_us`` sums durations. GPU columns are null where no GPU work was recorded.
+    Per call there are the median, the least and the most of GPU busy and CPU time.
     ``pinned_by_capture`` says that ``capture`` noted a variant which pins this very backend.
     """
     written_out = trace.calls_by_hand.with_columns(flash_obstacle=pl.lit(None, dtype=pl.String))
@@ -83,6 +84,8 @@ def _groups(trace: Trace, calls: pl.DataFrame, work: UnitWork, *, by_hand: bool)
         pl.col("cpu_ns", "gpu_busy_ns", "kernels", "tflops", "peak_share")
         .median()
         .name.suffix("_median"),
+        pl.col("cpu_ns", "gpu_busy_ns").min().name.suffix("_min"),
+        pl.col("cpu_ns", "gpu_busy_ns").max().name.suffix("_max"),
         peak_tflops=pl.col("peak_tflops").first(),
         sources=pl.col("source").drop_nulls(),
     )
@@ -97,9 +100,13 @@ def _groups(trace: Trace, calls: pl.DataFrame, work: UnitWork, *, by_hand: bool)
             "gpu_ops": group["gpu_ops"] if has_gpu else None,
             "gpu_busy_us": microseconds(group["gpu_busy_ns"]) if has_gpu else None,
             "gpu_busy_per_call_us": microseconds(group["gpu_busy_ns_median"]) if has_gpu else None,
+            "gpu_busy_min_us": microseconds(group["gpu_busy_ns_min"]) if has_gpu else None,
+            "gpu_busy_max_us": microseconds(group["gpu_busy_ns_max"]) if has_gpu else None,
             "gpu_sum_us": microseconds(group["gpu_sum_ns"]) if has_gpu else None,
             "cpu_us": microseconds(group["cpu_ns"]),
             "cpu_per_call_us": microseconds(group["cpu_ns_median"]),
+            "cpu_min_us": microseconds(group["cpu_ns_min"]),
+            "cpu_max_us": microseconds(group["cpu_ns_max"]),
             "tflops": _rounded(group["tflops_median"]),
             "peak_tflops": group["peak_tflops"],
             "peak_share": group["peak_share_median"],

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from analyze.report.console import buffer_console, print_pairs, rendered
 from analyze.report.kernels_text import in_columns, print_details
+from analyze.report.latency_words import UNSTEADY
 from analyze.report.summary_text import print_opening
 from analyze.tables.flash_obstacles import CHECKED_OP
 from analyze.words import counted, duration, printable, share, unitless
@@ -155,6 +156,9 @@ def _details(group: Data) -> Iterator[tuple[str, str]]:
         yield "op", _op(group)
     elif group["region"]:
         yield "in", printable(group["region"])
+    apart = "; ".join(_apart(group))
+    if apart:
+        yield "varies", f"{apart} (shortest to longest call)"
     reason = _why_not_flash(group)
     if reason is not None:
         yield "no flash", reason
@@ -163,6 +167,14 @@ def _details(group: Data) -> Iterator[tuple[str, str]]:
         yield "kernel", f"{name} ({kernel['count']:,}, {duration(kernel['total_us'])})"
     for source in group["sources"][:_SHOWN_SOURCES]:
         yield "at", f"{printable(source['source'])} ({source['calls']:,})"
+
+
+def _apart(group: Data) -> Iterator[str]:
+    """Say from when to when the calls took, where a median says little of them."""
+    for what, key in (("GPU busy", "gpu_busy"), ("CPU", "cpu")):
+        least, most = group[f"{key}_min_us"], group[f"{key}_max_us"]
+        if least is not None and most > least and most >= UNSTEADY * least:
+            yield f"{what} {duration(least)} to {duration(most)}"
 
 
 def _shapes(group: Data) -> str:

@@ -63,6 +63,7 @@ def compare(
             "name": name,
             "gpu_time_share_outside_forwards": share_outside_forwards(trace),
             **paths(trace),
+            "capture_problem": trace.header.capture_problem,
             "lesson": _lesson(report),
         }
         for (trace, report), name in zip(sides, names, strict=True)
@@ -108,6 +109,8 @@ def glance(report: TraceReport) -> Row:
         "latency_p90_us": notes.get("latency_p90_us"),
         "peak_bytes": notes.get("peak_bytes"),
         "numerics_ok": notes.get("numerics_ok"),
+        "capture_status": notes.get("capture_status"),
+        "capture_reason": notes.get("capture_reason"),
         "findings": list(dict.fromkeys(codes)),
         "why_nothing": report.why_nothing,
     }

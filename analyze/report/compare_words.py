@@ -5,6 +5,7 @@ from typing import Any
 
 from analyze.diff.comparability import is_same_unit, outside_sentences
 from analyze.diff.same_work import InputShapes, is_same_work
+from analyze.report.capture_words import capture_problem
 from analyze.report.latency_words import unsteady_latency
 from analyze.tables.captured import SHAPE_COLUMNS
 from analyze.tables.units import WHOLE_TRACE, common_unit_name, unit_name
@@ -193,6 +194,7 @@ def cautions(rows: Sequence[Data], named: Naming = printable) -> Iterator[str]:
         if odd:
             yield f"careful: {words}: {', '.join(odd)}"
     yield from unsteady_latencies(rows, named)
+    yield from _doubtful_captures(rows, named)
     for key, words in (("device", "devices"), ("dtype", "dtypes"), ("phase", "phases")):
         known = sorted({row[key] for row in rows if row[key] is not None})
         if len(known) > 1:
@@ -214,6 +216,15 @@ def unsteady_latencies(rows: Sequence[Data], named: Naming = printable) -> Itera
         spread = unsteady_latency(row)
         if spread is not None:
             yield f"careful: latency of {named(row['name'])} is unsteady: {spread}"
+
+
+def _doubtful_captures(rows: Sequence[Data], named: Naming) -> Iterator[str]:
+    for row in rows:
+        problem = capture_problem(row, named)
+        if problem is not None:
+            yield f"careful: capture noted {named(row['name'])} as {problem}"
+        if row.get("capture_problem") is not None:
+            yield f"careful: {named(row['name'])}: {named(row['capture_problem'])}"
 
 
 def medians_of(rows: Sequence[Data]) -> str:

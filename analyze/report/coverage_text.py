@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from analyze.report.capture_words import capture_problem
 from analyze.report.latency_words import unsteady_latency
 from analyze.tables.captured import SHAPE_COLUMNS
 from analyze.tables.coverage import MOST_ANNOTATIONS
@@ -211,6 +212,7 @@ def quality_sentences(coverage: Data, quality: Data) -> Iterator[str]:
     """Yield what a reader must know before believing a number; nothing for a clean trace."""
     if coverage["synthetic"]:
         yield "SYNTHETIC: the file says that it was made up, not recorded"
+    yield from _capture_sentences(coverage["capture"] or {})
     yield from loss_sentences(quality)
     if coverage["forwards_in_part"]:
         yield _in_part(coverage)
@@ -223,6 +225,7 @@ def quality_sentences(coverage: Data, quality: Data) -> Iterator[str]:
             f"{work} bear the correlation id of several calls, as where processes share a file;"
             " each is linked to the last such call before it"
         )
+    yield from _external_id_sentences(quality)
     if quality["kinetolint_events"]:
         count = counted(quality["kinetolint_events"], "event")
         yield f"{count} of `analyze annotate` were passed over: they are findings, not measurements"
@@ -232,6 +235,24 @@ def quality_sentences(coverage: Data, quality: Data) -> Iterator[str]:
     if quality["unknown_categories"]:
         names = ", ".join(printable(name) for name in quality["unknown_categories"])
         yield f"categories that are not known here were kept and not interpreted: {names}"
+
+
+def _capture_sentences(notes: Data) -> Iterator[str]:
+    problem = capture_problem(notes)
+    if problem is not None:
+        yield f"capture noted this trace as {problem}"
+
+
+def _external_id_sentences(quality: Data) -> Iterator[str]:
+    if quality["linked_by_external_id"]:
+        work = counted(quality["linked_by_external_id"], "GPU op")
+        yield f"{work} without a correlation id: linked to the one launch with the same External id"
+    if quality["undecided_links"]:
+        work = counted(quality["undecided_links"], "GPU op")
+        yield (
+            f"{work} without a correlation id: launches bear the same External id, but none is"
+            " surely the one, so none is linked"
+        )
 
 
 def _in_part(coverage: Data) -> str:

@@ -12,7 +12,7 @@ from analyze.report.condition import Condition
 from analyze.report.opening import opening
 from analyze.report.summary import microseconds
 from analyze.tables.build import Trace
-from analyze.tables.gaps import activity_in
+from analyze.tables.gaps import OUTSIDE_FORWARDS, activity_in
 from analyze.tables.intervals import covered_before, covered_ns
 
 SCHEMA_VERSION = 1
@@ -24,7 +24,7 @@ LATE = ("host", "sync", "input", "profiler", "launch")
 _GAP_TIMES = ("start", "dur", "op", "in_api", "in_ops", "outside_ops")
 _GAP_FACTS = (
     "cause", "op_chain", "api", "source", "previous_name", "previous_op", "next_name", "next_op",
-    "region", "forward", "step", "phase", "between_forwards",
+    "region", "forward", "step", "phase", "in_forward", "between_forwards",
 )  # fmt: skip
 _HOST_TIMES = ("in_api", "in_ops", "outside_ops")
 NAMED = 5
@@ -83,7 +83,8 @@ def describe_gaps(
 
 
 def _devices(gpu_ops: pl.DataFrame, gaps: pl.DataFrame) -> list[dict[str, Any]]:
-    covered = covered_ns(gpu_ops, ["device_label"]).sort("device_label")
+    covered = covered_ns(gpu_ops, ["device_label"], pl.col("removed_before_ns"))
+    covered = covered.sort("device_label")
     counts = gaps.group_by("device_label").agg(gaps=pl.len(), longest_ns=pl.col("dur_ns").max())
     rows = covered.join(
         counts, on="device_label", how="left", nulls_equal=True, maintain_order="left"
@@ -105,7 +106,8 @@ def _devices(gpu_ops: pl.DataFrame, gaps: pl.DataFrame) -> list[dict[str, Any]]:
 def _timeline(gpu_ops: pl.DataFrame) -> dict[str, Any] | None:
     """Return the busy share of each device in cells of equal length; null without any length.
 
-    The cells reach from the first to the last GPU work of all devices.
+    The cells reach from the first to the last GPU work of all devices. What ``analyze trim`` left
+    out is no part of a cell; the share of one of which nothing else is there is null.
     """
     placed = gpu_ops.drop_nulls(["start_ns", "dur_ns"])
     start, end = placed.select(pl.col("start_ns").min(), pl.col("end_ns").max()).row(0)
@@ -118,12 +120,20 @@ def _timeline(gpu_ops: pl.DataFrame) -> dict[str, Any] | None:
     shares = {}
     for (label,), work in placed.sort("device_label").group_by("device_label", maintain_order=True):
         busy = covered_before(points, work, []).diff().drop_nulls()
-        shares[label] = (busy / lengths).round(6).to_list()
+        recorded = lengths - _removed_in(points, work)
+        shares[label] = (busy / recorded).fill_nan(None).round(6).to_list()
     return {
         "start_us": microseconds(start),
         "end_us": microseconds(end),
         "devices": [{"device": label, "busy_share": share} for label, share in shares.items()],
     }
+
+
+def _removed_in(points: pl.DataFrame, work: pl.DataFrame) -> pl.Series:
+    """Return how much of the time between points ``analyze trim`` left out of a device's."""
+    length = pl.col("removed_before_ns")
+    removed = work.select(start_ns=pl.col("start_ns") - length, dur_ns=length)
+    return covered_before(points, removed, []).diff().drop_nulls()
 
 
 def _causes(gaps: pl.DataFrame) -> list[dict[str, Any]]:
@@ -137,6 +147,7 @@ def _causes(gaps: pl.DataFrame) -> list[dict[str, Any]]:
             median_ns=pl.col("dur_ns").median(),
             longest_ns=pl.col("dur_ns").max(),
             between_forwards_ns=pl.col("dur_ns").filter(pl.col("between_forwards")).sum(),
+            outside_forwards_ns=pl.col("dur_ns").filter(OUTSIDE_FORWARDS).sum(),
         )
         .sort("total_ns", "cause", descending=[True, False])
     )
@@ -149,6 +160,7 @@ def _causes(gaps: pl.DataFrame) -> list[dict[str, Any]]:
             "median_us": microseconds(row["median_ns"]),
             "longest_us": microseconds(row["longest_ns"]),
             "between_forwards_us": microseconds(row["between_forwards_ns"]),
+            "outside_forwards_us": microseconds(row["outside_forwards_ns"]),
         }
         for row in causes.iter_rows(named=True)
     ]

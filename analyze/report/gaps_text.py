@@ -72,6 +72,8 @@ def _print_timeline(console: Console, timeline: Mapping[str, Any] | None) -> Non
     length = timeline["end_us"] - timeline["start_us"]
     cells = len(timeline["devices"][0]["busy_share"])
     title = f"\nBusy share over time, {duration(length / cells)} a cell"
+    if any(None in device["busy_share"] for device in timeline["devices"]):
+        title += ", blank where time was left out"
     console.print(Text(title, style="bold"))
     width = max(len(_device(device["device"])) for device in timeline["devices"])
     for device in timeline["devices"]:
@@ -82,8 +84,10 @@ def _print_timeline(console: Console, timeline: Mapping[str, Any] | None) -> Non
     console.print(Text(f"{'':{width}}  {ends}"), no_wrap=True)
 
 
-def _block(busy: float) -> str:
+def _block(busy: float | None) -> str:
     """Return the block of a share; what is neither idle nor busy throughout never looks so."""
+    if busy is None:
+        return " "
     if busy in (0, 1):
         return _BLOCKS[-1 if busy else 0]
     return _BLOCKS[min(max(round(busy * 8), 1), 7)]
@@ -122,17 +126,30 @@ def _conditions(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _totals(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _conditions(data)
-    between = sum(row["between_forwards_us"] for row in data["causes"])
     unit = unit_name(data["coverage"]["forward_is"])
-    if between and unit != "trace":
-        part = share(between / data["gap_time_us"])
-        yield f"{unit}s", f"{part} of it lies between {unit}s, the rest inside one"
+    places = ", ".join(_places(data, unit)) if unit != "trace" else ""
+    if places:
+        yield f"{unit}s", places
     activity = data["host_activity"]
     late = activity["gap_time_us"]
     spent = _spent(activity, late)
     if spent:
         causes = _listed([row["cause"] for row in data["causes"] if row["cause"] in LATE])
         yield "CPU", f"in the {duration(late)} of {causes}, the launching threads were {spent}"
+
+
+def _places(data: Mapping[str, Any], unit: str) -> Iterator[str]:
+    """Yield how much of the time of the gaps lies where; nothing where all of it is in forwards."""
+    times = {
+        f"between {unit}s": sum(row["between_forwards_us"] for row in data["causes"]),
+        f"outside of any {unit}'s work": sum(row["outside_forwards_us"] for row in data["causes"]),
+    }
+    total, apart = data["gap_time_us"], sum(times.values())
+    for place, time in times.items():
+        if time:
+            yield f"{share(time / total)} of it lies {place}"
+    if apart and round(total - apart, 3) > 0:
+        yield "the rest inside one"
 
 
 def _listed(causes: Sequence[str]) -> str:
@@ -206,7 +223,7 @@ def _unit(gap: Mapping[str, Any], coverage: Mapping[str, Any]) -> str:
         unit = f"forward {gap['forward']}"
     else:
         return ""
-    return f", before the first work of {unit}" if gap["between_forwards"] else f", in {unit}"
+    return f", in {unit}" if gap["in_forward"] else f", before work of {unit}"
 
 
 def _gap_lines(gap: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

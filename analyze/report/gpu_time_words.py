@@ -61,11 +61,18 @@ def unexplained_idle(report: TraceReport) -> str | None:
     said = (
         f"The GPU is idle {idle} of the time, {share(main['share'])} of it because {because}{name}"
     )
-    between = known.get("idle_between_share")
-    if between is None or between < _MOST:
-        return said
-    unit = unit_name(report.coverage["forward_is"])
-    return f"{said}; {share(between)} of it lies between {unit}s"
+    apart = _apart(known, unit_name(report.coverage["forward_is"]))
+    return f"{said}; {apart}" if apart else said
+
+
+def _apart(known: Mapping[str, Any], unit: str) -> str | None:
+    """Say that most of the idle time lies between forwards, or outside of them; None if not."""
+    places = {"between": f"between {unit}s", "outside": f"outside of any {unit}'s work"}
+    for place, words in places.items():
+        part = known.get(f"idle_{place}_share") or 0.0
+        if part >= _MOST:
+            return f"{share(part)} of it lies {words}"
+    return None
 
 
 def mostly_communication(report: TraceReport) -> str | None:

@@ -206,11 +206,12 @@ def _churn(events: pl.DataFrame, trace: Trace) -> dict[str, Any] | None:
     if not events["address"].is_not_null().any():
         return None
     unit = "step" if events["step"].is_not_null().any() else "forward"
-    ended = events.select(ended_row="row", ended_unit=unit)
+    column = "step_row" if unit == "step" else unit
+    ended = events.select(ended_row="row", ended_unit=column)
     pairs = (
-        events.filter(pl.col("lifetime_ns").is_not_null() & pl.col(unit).is_not_null())
+        events.filter(pl.col("lifetime_ns").is_not_null() & pl.col(column).is_not_null())
         .join(ended, on="ended_row", how="left")
-        .filter(pl.col(unit) == pl.col("ended_unit"))
+        .filter(pl.col(column) == pl.col("ended_unit"))
     )
     sizes = (
         pairs.group_by(*_DEVICE, "bytes")
@@ -224,7 +225,7 @@ def _churn(events: pl.DataFrame, trace: Trace) -> dict[str, Any] | None:
     )
     return {
         "unit": "trace" if unit == "forward" and trace.forward_source == "trace" else unit,
-        "units": pairs[unit].n_unique(),
+        "units": pairs[column].n_unique(),
         "pairs": pairs.height,
         "bytes": pairs["bytes"].sum(),
         "sizes": [

@@ -162,7 +162,7 @@ def _selected(trace: Trace, step: int | None, where: Condition | None) -> pl.Dat
         rows = rows.filter(pl.col("kind") == OP).filter(where.kept)
     if step is None:
         return rows
-    steps = trace.facts.steps.intervals["index"].drop_nulls().to_list()
+    steps = trace.facts.steps.intervals["number"].drop_nulls().to_list()
     if step not in steps:
         recorded = ", ".join(map(str, steps[:10])) + (", ..." if len(steps) > 10 else "")
         hint = f"it has the steps {recorded}" if steps else Need.STEPS.value
@@ -256,9 +256,19 @@ def _notes(trace: Trace, rows: pl.DataFrame, query: Query) -> list[str]:
     ]
     if trace.facts.ops.is_empty():
         notes.append(Need.OPS.value)
+    notes += _repeated_step(trace, query.step)
     if query.where is None:
         notes += _oddities(trace)
     return notes
+
+
+def _repeated_step(trace: Trace, step: int | None) -> list[str]:
+    if step is None:
+        return []
+    count = int((trace.facts.steps.intervals["number"] == step).sum())
+    if count < 2:
+        return []
+    return [f"{count:,} steps of the trace have the number {step}; this is what they come to"]
 
 
 def _oddities(trace: Trace) -> list[str]:

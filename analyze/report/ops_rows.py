@@ -74,7 +74,8 @@ def _annotations(trace: Trace, inside: pl.DataFrame) -> pl.DataFrame:
     launched = trace.regions.select("node", device_ns="gpu_sum_ns")
     for part in (inside, launched, own):
         annotations = annotations.join(part, on="node", how="left", maintain_order="left")
-    return annotations.with_columns(step=facts.steps.index_at(annotations)).select(
+    step = facts.steps.number_of(facts.steps.index_at(annotations))
+    return annotations.with_columns(step=step).select(
         *(pl.lit(ANNOTATION).alias("kind"), "name"),
         *(pl.col("name").alias("region") if fact == "region" else fact for fact in _FACTS),
         cpu_ns="dur_ns",

@@ -105,14 +105,16 @@ def _evidence(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _sync_calls(seen: Mapping[str, int]) -> str:
-    if seen["sync_calls"] < 2 * seen["annotations"]:
+    calls, from_ops = seen["sync_calls"], seen["made_by_ops"]
+    if calls < 2 * seen["annotations"]:
         return (
             f"Synchronising at start and end would be {2 * seen['annotations']:,} calls; the file"
-            f" has {seen['sync_calls']:,}, the profiler's own aside."
+            f" has {calls:,}, the profiler's own aside."
         )
+    others = f"; {calls - from_ops:,} came from outside of ops" if calls > from_ops else ""
     return (
-        f"Of the {seen['sync_calls']:,} synchronising calls in the file, ops made"
-        f" {seen['made_by_ops']:,}: they come from no start or end of an annotation."
+        f"Of the {calls:,} synchronising calls in the file {from_ops:,} came from ops, not from the"
+        f" start or end of an annotation{others}."
     )
 
 

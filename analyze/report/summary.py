@@ -39,7 +39,7 @@ def summarise(trace: Trace) -> dict[str, Any]:
         "fp32_sgemm": _fp32_sgemm(trace),
         "cpu_ops": trace.facts.host_ops,
         "cpu_ops_in_tables": trace.facts.ops.height,
-        "profiler_steps": trace.facts.step_names,
+        "profiler_steps": trace.facts.step_count,
         "precision": precision_split(trace),
         "families": _families(trace),
         "steps": _steps(trace),
@@ -79,7 +79,8 @@ def _label(column: str) -> pl.Expr:
 
 def _gpu_time(trace: Trace) -> dict[str, Any]:
     gpu_ops, kernels = trace.facts.gpu_ops, _kernels(trace)
-    covered = covered_ns(gpu_ops.with_columns(_label("device_label")), ["device_label"])
+    labelled = gpu_ops.with_columns(_label("device_label"))
+    covered = covered_ns(labelled, ["device_label"], pl.col("removed_before_ns"))
     covered = covered.sort("device_label")
     streams = (
         kernels.group_by(label=pl.format("{}/{}", _label("device_label"), _label("stream_written")))
@@ -215,7 +216,7 @@ def _families(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _steps(trace: Trace) -> list[dict[str, Any]]:
-    return _rows(trace.table("steps"), ("index", *UNIT_COLUMNS, "first"))
+    return _rows(trace.table("steps"), ("index", "pid", *UNIT_COLUMNS, "first"))
 
 
 def _unit(trace: Trace) -> dict[str, Any]:

@@ -181,8 +181,10 @@ def _print_steps(console: Console, summary: Mapping[str, Any]) -> None:
         "launches",
         "syncs",
     )
+    several = len({step["pid"] for step in steps}) > 1
     for step in steps[:_MOST_STEPS]:
         label = f"#{step['index']}" + (" (first)" if step["first"] else "")
+        label += f" of process {printable(step['pid'] or '?')}" if several else ""
         counts = (step[key] for key in ("gpu_ops", "kernels", "copies", "launches", "syncs"))
         table.add_row(
             Text(label),

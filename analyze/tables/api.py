@@ -16,6 +16,9 @@ GRAPH_LAUNCH_PATTERN = r"^[a-z]+GraphLaunch"
 LAUNCH_PATTERN = f"{KERNEL_LAUNCH_PATTERN}|{GRAPH_LAUNCH_PATTERN}"
 """The same in ``capture/verification.py``, which imports nothing of ``analyze``."""
 
+GPU_WORK_PATTERN = rf"{LAUNCH_PATTERN}|^[a-z]+Mem(cpy|set)"
+"""How the names of calls begin that put work on the GPU: launches, copies and sets."""
+
 SYNC_NAMES = (
     "cudaStreamSynchronize",
     "cudaDeviceSynchronize",

@@ -18,6 +18,7 @@ from analyze.tables.facts import build_facts
 from analyze.tables.flash_obstacles import CHECKED_OP
 from analyze.tables.gaps import build_gaps, find_gaps
 from analyze.tables.header import Header, read_header
+from analyze.tables.lost import Lost, lost_by_reading
 from analyze.tables.memory import build_memory
 from analyze.tables.regions import build_regions
 from analyze.tables.trace_row import build_trace_row, busiest_device
@@ -61,7 +62,8 @@ class Trace:
         self.form = events.form
         self.has_stacks = _has_stacks(events)
         self.clock: Clock = set_clock(events)
-        self.facts = build_facts(self.clock, self.header, forward, truncated=self.is_truncated)
+        self.lost_of_file = lost_by_reading(self.repairs, self.source)
+        self.facts = build_facts(self.clock, self.header, forward, truncated=self.lost.truncated)
         self._tables: dict[str, pl.DataFrame] = {}
 
     @property
@@ -70,9 +72,14 @@ class Trace:
         return self.facts.forwards.source
 
     @property
+    def lost(self) -> Lost:
+        """What is lost of the recording: of this file, and of those it was copied from."""
+        return self.lost_of_file.and_lost(self.header.lost_before)
+
+    @property
     def is_truncated(self) -> bool:
-        """Whether the file ends before its event list does."""
-        return self.repairs.truncated or self.source.cut_short
+        """Whether this file, or one it was copied from, ends before its event list does."""
+        return self.lost.truncated
 
     @property
     def is_empty(self) -> bool:
@@ -149,8 +156,23 @@ class Trace:
     @cached_property
     def steps(self) -> pl.DataFrame:
         """The ProfilerSteps with their amounts; times in nanoseconds."""
-        rows = unit_rows(self.facts.steps, "step", self.facts)
-        return rows.with_columns_seq(first=pl.int_range(pl.len()) == 0)
+        rows = unit_rows(self.facts.steps, "step_row", self.facts)
+        return rows.with_columns_seq(index="number", first=_begins_a_recording())
+
+    def step_rows(self, name: str) -> pl.Series:
+        """Return which row of the table ``steps`` each row of a table or view belongs to.
+
+        Args:
+            name: of a table with the column ``step``, or of ``steps`` itself.
+        """
+        spec = catalogue.TABLES[name]
+        base = spec.base or name
+        if base == "steps":
+            return self.steps.select_seq(pl.int_range(pl.len(), dtype=pl.Int64)).to_series()
+        holder = self.facts if base in ("gpu_ops", "ops", "api_calls") else self
+        frame: pl.DataFrame = getattr(holder, base)
+        rows = frame if spec.condition is None else frame.filter(spec.condition)
+        return rows["step_row"]
 
     @cached_property
     def work_of_calls(self) -> UnitWork:
@@ -213,6 +235,13 @@ def load_trace(
     """
     with paused_garbage_collector():
         return Trace(read_events_cached(path, progress, cache), forward)
+
+
+def _begins_a_recording() -> pl.Expr:
+    """Tell of each step whether it is the first of its process, or the numbers begin anew."""
+    number_before = pl.col("number").shift(1).over("pid")
+    begins_anew = (pl.col("number") <= number_before).fill_null(value=False)
+    return pl.col("pid").is_first_distinct() | begins_anew
 
 
 def _has_stacks(events: TraceEvents) -> bool:

@@ -91,7 +91,7 @@ def find_calls(ops: pl.DataFrame) -> Units:
     calls = outermost(found).select_seq(
         pl.int_range(pl.len(), dtype=pl.Int64).alias("index"),
         *("name", "pid", "lane", "start_ns", "end_ns"),
-        *("op_chain", "source", "region", "forward", "step", "dtype"),
+        *("op_chain", "source", "region", "forward", "step_row", "step", "dtype"),
         input_shapes="shapes",
     )
     return Units(ATTENTION_CALL, calls, any_thread=False, backward_elsewhere=False)

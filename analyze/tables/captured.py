@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from analyze.errors import TraceError
-from analyze.tables.noted import flag, integer, mapping, nanoseconds, text
+from analyze.tables.noted import amount, flag, integer, mapping, nanoseconds, text
+from analyze.tables.same_capture import contradiction
 from analyze.trace.capture_json import FILE_NAME, CaptureEntry, read_capture_json
 
 METADATA_KEY = "kinetolint_capture"
@@ -78,7 +79,7 @@ def read_captured(metadata: Mapping[str, Any], path: Path | None) -> tuple[Captu
         metadata: the trace's top-level keys.
         path: where the trace lies; None for standard input.
     """
-    entry, problem = _entry_beside(path)
+    entry, problem = _entry_of(metadata, path)
     noted = mapping(metadata.get(METADATA_KEY)) or (entry.data if entry else {})
     workload = mapping(noted.get("workload"))
     measured = entry.data if entry else {}
@@ -101,17 +102,33 @@ def read_captured(metadata: Mapping[str, Any], path: Path | None) -> tuple[Captu
         },
         status=entry.status if entry else None,
         reason=entry.reason if entry else None,
-        latency_ns=nanoseconds(latency.get("median_us")),
-        latency_p10_ns=nanoseconds(latency.get("p10_us")),
-        latency_p90_ns=nanoseconds(latency.get("p90_us")),
-        peak_bytes=integer(mapping(measured.get("memory")).get("peak_bytes")),
+        latency_ns=amount(nanoseconds(latency.get("median_us"))),
+        latency_p10_ns=amount(nanoseconds(latency.get("p10_us"))),
+        latency_p90_ns=amount(nanoseconds(latency.get("p90_us"))),
+        peak_bytes=amount(integer(mapping(measured.get("memory")).get("peak_bytes"))),
         numerics_ok=flag(mapping(measured.get("numerics")).get("ok")),
     )
     return captured, problem
 
 
+def _entry_of(
+    metadata: Mapping[str, Any], path: Path | None
+) -> tuple[CaptureEntry | None, str | None]:
+    """Return what the capture.json in the trace's folder says of the trace, and not of another."""
+    entry, problem = _entry_beside(path)
+    if entry is None:
+        return None, problem
+    difference = contradiction(mapping(metadata.get(METADATA_KEY)), metadata, entry)
+    if difference is None:
+        return entry, None
+    return None, (
+        f"not used: {FILE_NAME} is of another trace ({difference}); put this one beside the"
+        f" {FILE_NAME} of its own capture"
+    )
+
+
 def _entry_beside(path: Path | None) -> tuple[CaptureEntry | None, str | None]:
-    """Return what the capture.json in the trace's folder says of the trace."""
+    """Return what the capture.json in the trace's folder says of a trace of this name."""
     if path is None or not (beside := path.parent / FILE_NAME).is_file():
         return None, None
     try:

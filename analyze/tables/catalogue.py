@@ -120,7 +120,12 @@ _START = Column("start_us", _FLOAT, "Start, from the trace start", "us")
 _DURATION = Column("dur_us", _FLOAT, "Duration", "us")
 _REGION = Column("region", _TEXT, "Innermost record_function annotation around it")
 _FORWARD = Column("forward", _INT, "Index of the forward it belongs to; null outside any")
-_STEP = Column("step", _INT, "Number of the ProfilerStep it belongs to; null outside any")
+_STEP = Column(
+    "step",
+    _INT,
+    "Number of the ProfilerStep it belongs to, which steps of other processes or of a second"
+    " recording may bear as well; null outside any",
+)
 _SOURCE = Column(
     "source", _TEXT, "The user's own source line, file:line as recorded", needs=Need.STACKS
 )
@@ -136,6 +141,10 @@ FAMILIES = (
     "reduce", "sort.scan", "index", "loss", "pool.interp", "quant", "elementwise",
 )  # fmt: skip
 """The families of ``analyze/kernels/names.yaml``."""
+COLLECTIVES = (
+    "AllReduce", "AllGather", "ReduceScatter", "AllToAll", "SendRecv", "Broadcast", "Reduce",
+)  # fmt: skip
+"""What ``analyze/kernels/names.yaml`` tells communication kernels apart by, in NCCL's words."""
 _MEMORY = ("pageable", "pinned", "device", "managed", "array")
 
 GPU_OPS = Table(
@@ -167,7 +176,8 @@ GPU_OPS = Table(
         Column(
             "gap_before_us",
             _FLOAT,
-            "Time the device had nothing to do before it; null for the first work",
+            "Time the device had nothing to do before it; null for the first work, also after a"
+            " time that `analyze trim` left out",
             "us",
         ),
         Column(
@@ -180,6 +190,19 @@ GPU_OPS = Table(
             " outside: it is the first work of its forward, or in none; none: there is no gap",
             needs=Need.LAUNCHES,
             values=("host", "sync", "profiler", "device", "outside", "none"),
+        ),
+        Column(
+            "collective",
+            _TEXT,
+            "What a communication kernel does, from its name; null when it does not tell",
+            values=COLLECTIVES,
+        ),
+        Column(
+            "exposed_us",
+            _FLOAT,
+            "Of a communication kernel: how long it ran while its device did nothing else; time in"
+            " which several of them run counts for the one that began first; null for other work",
+            "us",
         ),
         Column(
             "crosses_earlier",
@@ -345,9 +368,24 @@ API_CALLS = Table(
         Column("is_sync", _FLAG, "It returns only when the GPU has caught up"),
         Column("blocking", _FLAG, "It made the host wait: a sync, or a copy of pageable memory"),
         Column(
+            "waits_for_gpu",
+            _FLAG,
+            "The program waited in it until the GPU had caught up: a sync, or a copy to pageable"
+            " memory; not the profiler's own, nor one made inside another",
+        ),
+        Column(
+            "dry_us",
+            _FLOAT,
+            "Of its time, what no GPU work of the file fills; null if it did not block, or where no"
+            " GPU work was recorded",
+            "us",
+        ),
+        Column(
             "idle_us",
             _FLOAT,
-            "GPU idle time that began while it ran, until the next work; null if it did not block",
+            "GPU idle time that began while it ran, until the next work, which its thread launched"
+            " only then; without what the profiler or loading of data fills; of calls inside each"
+            " other the outermost's; null if it did not block",
             "us",
         ),
         Column("op", _TEXT, "Innermost op around it", needs=Need.OPS),
@@ -458,10 +496,13 @@ GAPS = Table(
             "Part of a training step that the next work is of",
             values=("forward", "backward", "optimizer", "other"),
         ),
+        Column("in_forward", _FLAG, "The work before and after it is of one forward"),
         Column(
             "between_forwards",
             _FLAG,
-            "The work before and after it is not of one forward",
+            "The last work of a forward before it and the first after it are of two forwards; where"
+            " neither this nor in_forward is true, it lies before the first forward, after the last"
+            " or beside work that is of none",
         ),
     ),
     needs=Need.GPU,
@@ -508,7 +549,7 @@ _UNIT = (
     Column("index", _INT, "Position; of a step, the number after ProfilerStep#"),
     _START,
     Column("cpu_us", _FLOAT, "Duration on the CPU", "us"),
-    Column("period_us", _FLOAT, "To the start of the next one", "us"),
+    Column("period_us", _FLOAT, "To the start of the next one of the process", "us"),
     *_GPU_AMOUNTS,
     Column("gpu_span_us", _FLOAT, "First start to last end of its GPU work", "us"),
     Column("launches", _INT, "Kernel and graph launches in it"),
@@ -519,7 +560,15 @@ FORWARDS = Table("forwards", "One forward, the unit of most rules", _UNIT)
 STEPS = Table(
     "steps",
     "One ProfilerStep",
-    (*_UNIT, Column("first", _FLAG, "The first recorded step, with its warm-up effects")),
+    (
+        *_UNIT,
+        Column("pid", _TEXT, "Process whose step it is"),
+        Column(
+            "first",
+            _FLAG,
+            "The first of its process or of a recording, with its warm-up effects",
+        ),
+    ),
     needs=Need.STEPS,
 )
 BACKENDS = (
@@ -673,7 +722,13 @@ TRACE = Table(
             "us",
         ),
         Column("gpu_busy_us", _FLOAT, "GPU busy time: union on each device, added up", "us"),
-        Column("gpu_span_us", _FLOAT, "First start to last end on each device, added up", "us"),
+        Column(
+            "gpu_span_us",
+            _FLOAT,
+            "First start to last end on each device, added up, without what `analyze trim` left out"
+            " between",
+            "us",
+        ),
         Column(
             "loading_before_us",
             _FLOAT,
@@ -686,8 +741,16 @@ TRACE = Table(
         ),
         Column("op_self_us", _FLOAT, "CPU self time of all ops", "us"),
         Column("overhead_us", _FLOAT, "The profiler's own recorded overhead", "us"),
-        Column("truncated", _FLAG, "The file ends before its event list does"),
-        Column("events_lost", _INT, "Events of the file that could not be read"),
+        Column(
+            "truncated",
+            _FLAG,
+            "The file, or one it was copied from, ends before its event list does",
+        ),
+        Column(
+            "events_lost",
+            _INT,
+            "Events of the file, and of those it was copied from, that could not be read",
+        ),
         Column("synthetic", _FLAG, "The file says that it is made up, not recorded"),
     ),
 )

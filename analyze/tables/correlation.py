@@ -2,9 +2,15 @@
 
 Within a process an id is that of one call. Where several processes wrote one file, two calls may
 bear the same id; work is then that of the last of them that had begun before it.
+
+Some ROCm files hold no correlation id at all. There a call and its work bear the same
+``External id``, which is also the number of the arrow (``ac2g``) between them. Elsewhere the id may
+be that of an op with several calls, so it serves only where it leaves no choice.
 """
 
 import polars as pl
+
+from analyze.tables.api import GPU_WORK_PATTERN, GRAPH_LAUNCH_PATTERN
 
 
 def calls_of(work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
@@ -31,6 +37,45 @@ def calls_of(work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
         pl.coalesce(latest, "row").alias("row"),
         ambiguous=pl.col("correlation").is_in(repeated["correlation"].unique().implode()),
     ).with_columns_seq(pl.col("ambiguous").fill_null(value=False))
+
+
+def calls_by_external_id(work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Find the API call of GPU work where neither bears a correlation id.
+
+    The call is the only one that puts work on the GPU and bears the work's ``External id``, it
+    begins no later than the work, and no other work bears that id, unless a graph was launched.
+
+    Args:
+        work: columns ``correlation``, ``external_id`` and ``start_ns`` (may be null); ids of 0 are
+            none.
+        calls: the same columns, ``name`` and ``row``.
+
+    Returns:
+        In the order of ``work``: ``row`` of the call, null where it is not sure; ``undecided``,
+        whether it is not although calls bear the id.
+    """
+    is_nameless = ~(pl.col("correlation") > 0).fill_null(value=False)
+    asked = work.select_seq("external_id", "start_ns", nameless=is_nameless)
+    if not asked["nameless"].any():
+        return asked.select_seq(row=pl.lit(None, dtype=calls.schema["row"]), undecided="nameless")
+    causing = calls.filter(
+        (pl.col("external_id") > 0) & pl.col("name").str.contains(GPU_WORK_PATTERN)
+    )
+    candidates = causing.filter(pl.col("external_id").is_unique() & is_nameless).select_seq(
+        *("external_id", "row"),
+        call_start_ns="start_ns",
+        is_graph=pl.col("name").str.contains(GRAPH_LAUNCH_PATTERN),
+    )
+    found = asked.join(candidates, on="external_id", how="left", maintain_order="left")
+    is_sure = (
+        (pl.col("external_id").is_unique() | pl.col("is_graph"))
+        & (pl.col("call_start_ns") <= pl.col("start_ns"))
+    ).fill_null(value=False)
+    is_borne = pl.col("external_id").is_in(causing["external_id"].unique().implode())
+    return found.select_seq(
+        row=pl.when(pl.col("nameless") & is_sure).then("row"),
+        undecided=(pl.col("nameless") & is_borne & ~is_sure).fill_null(value=False),
+    )
 
 
 def _latest(asked: pl.DataFrame, calls: pl.DataFrame) -> pl.Series:

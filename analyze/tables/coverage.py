@@ -150,12 +150,12 @@ def quality(trace: Trace) -> dict[str, Any]:
         "truncated": row["truncated"],
         "mended": dict(sorted(repairs.mended.items())),
         "events_repaired": repairs.events_repaired,
-        "events_lost": repairs.events_lost,
+        "events_lost": trace.lost.events,
         "foreign_texts": repairs.foreign_texts,
         "documents": repairs.documents,
         "metadata_broken": repairs.metadata_broken,
         "metadata_lost": list(repairs.metadata_lost),
-        "notes": [*source.notes, *_capture_problem(trace)],
+        "notes": [*source.notes, *_capture_problem(trace), *_copy_of_a_part(trace)],
         "events_without_phase": trace.counts.without_phase,
         "not_events": trace.counts.not_objects,
         "kinetolint_events": trace.counts.kinetolint_events,
@@ -168,6 +168,8 @@ def quality(trace: Trace) -> dict[str, Any]:
         "times_outside": times.outside,
         "external_id_is": external_id_mode(gpu_ops),
         "ambiguous_links": int(gpu_ops["ambiguous_link"].sum()),
+        "linked_by_external_id": int(gpu_ops["linked_by_external_id"].sum()),
+        "undecided_links": int(gpu_ops["undecided_link"].sum()),
         "gpu_before_launch": _before_launch(gpu_ops),
         "stream_overlaps": gpu_ops.filter(overlaps_earlier()).height,
         "unfinished_ops": int((~ops["finished"]).sum()),
@@ -178,6 +180,12 @@ def quality(trace: Trace) -> dict[str, Any]:
 def _capture_problem(trace: Trace) -> list[str]:
     problem = trace.header.capture_problem
     return [] if problem is None else [problem]
+
+
+def _copy_of_a_part(trace: Trace) -> list[str]:
+    if trace.header.lost_before.as_note() is None:
+        return []
+    return ["a copy of a file that was cut short or damaged: what that lacks is missing here too"]
 
 
 def _categories(trace: Trace) -> dict[str, int]:

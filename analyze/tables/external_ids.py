@@ -2,7 +2,8 @@
 
 Its meaning changed: up to torch 1.9 and from 2.6 on it is the id of the innermost op; in 1.10 to
 2.2 it merely repeats the correlation id; in between it is one or the other, event by event. Small
-numbers occur as both, so a repeated correlation id joins to an unrelated op.
+numbers occur as both, so a repeated correlation id joins to an unrelated op. Some ROCm files hold
+it in place of a correlation id; see :mod:`analyze.tables.correlation`.
 """
 
 import polars as pl
@@ -12,6 +13,7 @@ from analyze.tables.host import Host
 TRUSTED = "op"
 REPEATS_CORRELATION = "correlation"
 MIXED = "mixed"
+NAMES_LAUNCH = "launch"
 ABSENT = "absent"
 
 _REPEAT_SHARE = 0.99
@@ -22,16 +24,16 @@ def external_id_mode(gpu_ops: pl.DataFrame) -> str:
     """Say what External id means on these GPU events.
 
     Args:
-        gpu_ops: columns ``external_id`` and ``correlation``.
+        gpu_ops: columns ``external_id``, ``correlation`` and ``linked_by_external_id``.
 
     Returns:
-        ``op``, ``correlation``, ``mixed`` or ``absent``.
+        ``op``, ``correlation``, ``mixed``, ``launch`` or ``absent``.
     """
     both = gpu_ops.filter(
         pl.col("external_id").is_not_null() & pl.col("correlation").is_not_null()
     ).filter(pl.col("external_id") > 0)
     if both.is_empty():
-        return ABSENT
+        return NAMES_LAUNCH if gpu_ops["linked_by_external_id"].any() else ABSENT
     repeated = (both["external_id"] == both["correlation"]).mean()
     share = repeated if isinstance(repeated, float) else 0.0
     if share >= _REPEAT_SHARE:
@@ -48,11 +50,12 @@ def op_rows_by_external_id(gpu_ops: pl.DataFrame, host: Host) -> pl.Series:
     op, on the op's own thread.
 
     Args:
-        gpu_ops: columns ``external_id``, ``correlation``, ``op_row``, ``lane``, ``api_start_ns``.
+        gpu_ops: columns ``external_id``, ``correlation``, ``linked_by_external_id``, ``op_row``,
+            ``lane``, ``api_start_ns``.
         host: the ops and annotations.
     """
     mode = external_id_mode(gpu_ops)
-    if mode in (ABSENT, REPEATS_CORRELATION):
+    if mode in (ABSENT, REPEATS_CORRELATION, NAMES_LAUNCH):
         return pl.repeat(None, gpu_ops.height, dtype=pl.UInt32, eager=True)
     ops = (
         host.nodes.select_seq(

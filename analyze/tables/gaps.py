@@ -1,28 +1,36 @@
 """Gaps: when a device had nothing to do, why, and what the CPU did in the meantime.
 
 A gap lies between the union of a device's earlier work and the start of its next. Per device, busy
-time and gaps add up to the time from its first to its last work, to the nanosecond.
+time and gaps add up to the time from its first to its last work, to the nanosecond; what lies
+between work that was launched before and after a time that ``analyze trim`` left out is neither.
 
 The causes are those of ``gpu_ops.gap_cause``, divided further: of ``host`` and ``sync``, ``input``
 is what loading of data fills; of ``host`` and ``device``, ``launch`` is what the launching call
 itself fills, or of ``host`` one before it that returned late; of ``host``, what other blocking
 calls fill is ``sync``; of ``device``, ``stream`` is what follows the work of another stream at
-once: where nothing runs for long, no stream is waited for. ``gap_cause`` says ``outside`` where a
-gap lies between forwards; here that is the column ``between_forwards``, and the gap has a cause all
-the same.
+once: where nothing runs for long, no stream is waited for. ``gap_cause`` says ``outside`` of the
+first work of a forward and of work in none; here every gap has a cause, and ``in_forward`` and
+``between_forwards`` tell where it lies.
 """
 
 import polars as pl
 
 from analyze.tables.api import DRIVER_ALLOCATIONS
 from analyze.tables.facts import Facts
-from analyze.tables.idle import LONG_IN_QUEUE_NS, MOST, covered_in, why_idle
+from analyze.tables.idle import (
+    DATA_LOADING,
+    LONG_IN_QUEUE_NS,
+    MOST,
+    covered_in,
+    loads_data,
+    why_idle,
+)
 from analyze.tables.intervals import busy_until
 from analyze.tables.nesting import outermost
 from analyze.tables.sources import sources_at
 
-DATA_LOADING = r"(?i)data_?loader"
-"""Names of what loads data: torch's ``enumerate(DataLoader)#...``, and annotations like it."""
+OUTSIDE_FORWARDS = ~pl.col("in_forward") & ~pl.col("between_forwards")
+"""Gaps before the first forward, after the last, and beside work that is of none."""
 
 _TAKES_MEMORY = pl.col("api").is_in(DRIVER_ALLOCATIONS)
 _BUSY_UNTIL = busy_until("device_label")
@@ -71,12 +79,16 @@ def _find_gaps(gpu_ops: pl.DataFrame) -> pl.DataFrame:
         dur_ns=pl.col("start_ns") - _BUSY_UNTIL,
         gap_start_ns=_BUSY_UNTIL,
         previous=latest.forward_fill().shift(1).over("device_label"),
+        last_forward=pl.col("forward").forward_fill().over("device_label"),
+        coming_forward=pl.col("forward").backward_fill().over("device_label"),
     )
-    gaps = placed.filter(pl.col("dur_ns") > 0)
+    gaps = placed.filter((pl.col("dur_ns") > 0) & (pl.col("removed_before_ns") == 0))
     before = placed[gaps["previous"]]
+    is_in_one = (gaps["forward"] == before["forward"]).fill_null(value=False)
+    is_between_two = (gaps["coming_forward"] != before["last_forward"]).fill_null(value=False)
     return gaps.select_seq(
         *("device", "device_label", "gap_start_ns", "start_ns", "dur_ns"),
-        *("lane", "api_start_ns", "api_end_ns", "region", "forward", "step", "phase"),
+        *("lane", "api_start_ns", "api_end_ns", "region", "forward", "step_row", "step", "phase"),
         next_name="short_name",
         next_op="op",
         next_source="source",
@@ -86,15 +98,14 @@ def _find_gaps(gpu_ops: pl.DataFrame) -> pl.DataFrame:
         previous_name=before["short_name"],
         previous_op=before["op"],
         previous_stream=before["stream_label"],
-        between_forwards=gaps["forward"].is_null() | gaps["forward"].ne_missing(before["forward"]),
+        in_forward=is_in_one,
+        between_forwards=is_between_two,
     )
 
 
 def _causes(gaps: pl.DataFrame, facts: Facts, other: pl.DataFrame) -> pl.Series:
     """Refine the causes of ``gap_cause``; null where the launch is not known."""
     broad = why_idle(gaps, facts.api_calls, other)
-    nodes = facts.host.nodes
-    loading = nodes.filter(pl.col("name").str.contains(DATA_LOADING))
     length = pl.col("start_ns") - pl.col("gap_start_ns")
     call_start = pl.max_horizontal("api_start_ns", "gap_start_ns")
     in_call = pl.min_horizontal("api_end_ns", "start_ns") - call_start
@@ -102,11 +113,11 @@ def _causes(gaps: pl.DataFrame, facts: Facts, other: pl.DataFrame) -> pl.Series:
     is_another_stream = pl.col("previous_stream") != pl.col("next_stream")
     return gaps.with_columns_seq(
         broad=broad,
-        loading=covered_in(gaps, loading, ["lane"]),
+        loads_data=loads_data(gaps, facts.host.nodes),
         launching=covered_in(gaps, facts.api_calls.filter("is_launch"), ["lane"]),
         waiting=covered_in(gaps, facts.api_calls.filter("blocking"), ["lane"]),
     ).select_seq(
-        cause=pl.when(cause.is_in(["host", "sync"]) & (pl.col("loading") > MOST * length))
+        cause=pl.when(cause.is_in(["host", "sync"]) & pl.col("loads_data"))
         .then(pl.lit("input"))
         .when(cause.is_in(["host", "device"]) & (in_call > MOST * length))
         .then(pl.lit("launch"))

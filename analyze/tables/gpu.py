@@ -8,7 +8,7 @@ import polars as pl
 from analyze.kernels.classify import classify
 from analyze.kernels.device import DeviceLimits
 from analyze.kernels.occupancy import occupancy
-from analyze.tables.correlation import calls_of
+from analyze.tables.correlation import calls_by_external_id, calls_of
 from analyze.tables.external_ids import op_rows_by_external_id
 from analyze.tables.header import Header
 from analyze.tables.host import Host
@@ -108,6 +108,7 @@ def _add_name_facts(frame: pl.DataFrame) -> pl.DataFrame:
         "family": pl.Series([fact.family for fact in facts], dtype=pl.String),
         "precision": pl.Series([fact.precision for fact in facts], dtype=pl.String),
         "tensor_core": pl.Series([fact.tensor_core for fact in facts], dtype=pl.Boolean),
+        "collective": pl.Series([fact.collective for fact in facts], dtype=pl.String),
     }
     joined = frame.join(
         pl.DataFrame(columns), on=["kind", "name"], how="left", maintain_order="left"
@@ -250,17 +251,17 @@ def _product(dimensions: str | None) -> int | None:
 def _add_owners(frame: pl.DataFrame, calls: pl.DataFrame, host: Host) -> pl.DataFrame:
     """Link each GPU event to its API call by correlation, and to the op around that call.
 
-    Where the file has no such call, or the call's thread has no ops, the External id serves, if it
-    can be trusted.
+    Where neither bears a correlation, the call may be found by the External id. Where the file has
+    no such call, or the call's thread has no ops, the External id serves for the op, if it can be
+    trusted.
     """
-    found = calls_of(frame, calls.select_seq("correlation", "start_ns", row="api_row"))
+    frame = _add_calls(frame, calls)
     links = calls.select_seq(
         *("api_row", "op_row", "region_row", "phase", "lane", "is_launch"),
         api_start_ns="start_ns",
         api_end_ns="end_ns",
         api="name",
     )
-    frame = frame.with_columns_seq(api_row=found["row"], ambiguous_link=found["ambiguous"])
     frame = frame.join(links, on="api_row", how="left", maintain_order="left")
     fallback = op_rows_by_external_id(frame, host)
     nodes = host.nodes
@@ -274,6 +275,18 @@ def _add_owners(frame: pl.DataFrame, calls: pl.DataFrame, host: Host) -> pl.Data
         phase=pl.coalesce("phase", nodes["phase"].gather(op_row)).fill_null("other"),
         api_dur_ns=pl.col("api_end_ns") - pl.col("api_start_ns"),
         queue_delay_ns=(pl.col("start_ns") - pl.col("api_end_ns")).clip(0),
+    )
+
+
+def _add_calls(frame: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Add the row of the API call, and how sure it is."""
+    rows = calls.rename({"api_row": "row"})
+    found, by_external_id = calls_of(frame, rows), calls_by_external_id(frame, rows)
+    return frame.with_columns_seq(
+        api_row=pl.coalesce(found["row"], by_external_id["row"]),
+        ambiguous_link=found["ambiguous"],
+        linked_by_external_id=by_external_id["row"].is_not_null(),
+        undecided_link=by_external_id["undecided"],
     )
 
 

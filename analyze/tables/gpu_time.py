@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from analyze.tables.communication import communicates
 from analyze.tables.facts import Facts
+from analyze.tables.gaps import OUTSIDE_FORWARDS
 from analyze.tables.intervals import covered_ns
 from analyze.tables.lead import find_lead
 from analyze.tables.units import WHOLE_TRACE
@@ -39,7 +41,8 @@ def gpu_time(trace: "Trace") -> dict[str, Any] | None:
         "idle_us": idle_us,
         "idle_share": idle_us / span_us if span_us else None,
         "idle_causes": _shares(gaps, ["cause"]),
-        "idle_between_share": _between_share(trace, gaps),
+        "idle_between_share": _share_of_idle(trace, gaps, pl.col("between_forwards")),
+        "idle_outside_share": _share_of_idle(trace, gaps, OUTSIDE_FORWARDS),
         "families": _shares(work.select_seq("kind", _family(), "dur_ns"), ["kind", "family"])[
             :MOST_FAMILIES
         ],
@@ -48,12 +51,12 @@ def gpu_time(trace: "Trace") -> dict[str, Any] | None:
     }
 
 
-def _between_share(trace: "Trace", gaps: pl.DataFrame) -> float | None:
-    """Return the share of the idle time that is in no forward; None where nothing marks one."""
+def _share_of_idle(trace: "Trace", gaps: pl.DataFrame, chosen: pl.Expr) -> float | None:
+    """Return the share of the idle time in these gaps; None where nothing marks a forward."""
     idle_ns = int(gaps["dur_ns"].sum())
     if trace.forward_source == WHOLE_TRACE or not idle_ns:
         return None
-    return int(gaps.filter("between_forwards")["dur_ns"].sum()) / idle_ns
+    return int(gaps.filter(chosen)["dur_ns"].sum()) / idle_ns
 
 
 def _lead(facts: Facts) -> dict[str, Any] | None:
@@ -73,18 +76,18 @@ def _communication(work: pl.DataFrame) -> dict[str, Any] | None:
 
     None where no kernel is known to communicate.
     """
-    communicates = (pl.col("family") == "comm").fill_null(value=False)
-    if not work.select_seq(communicates.any()).item():
+    communication = work.filter(communicates())
+    if communication.is_empty():
         return None
-    busy_ns, others_ns, time_ns = (
-        int(covered_ns(part, ["device_label"])["busy_ns"].sum())
-        for part in (work, work.filter(~communicates), work.filter(communicates))
+    busy_ns, time_ns = (
+        int(covered_ns(part, ["device_label"])["busy_ns"].sum()) for part in (work, communication)
     )
+    alone_ns = int(communication["exposed_ns"].sum())
     return {
         "time_us": time_ns / 1000,
         "share": time_ns / busy_ns if busy_ns else None,
-        "alone_us": (busy_ns - others_ns) / 1000,
-        "alone_share": (busy_ns - others_ns) / busy_ns if busy_ns else None,
+        "alone_us": alone_ns / 1000,
+        "alone_share": alone_ns / busy_ns if busy_ns else None,
     }
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from analyze.kernels.device import DeviceLimits
 from analyze.tables.captured import Captured, read_captured
+from analyze.tables.lost import Lost, lost_before
 from analyze.tables.noted import integer, mapping
 from analyze.tables.trimmed import Trimmed, read_trimmed
 from analyze.trace.reader import TraceEvents
@@ -28,6 +29,7 @@ class Header(NamedTuple):
         capture_problem: why the notes in capture.json could not be used, if so.
         synthetic: the file says that it is made up.
         trimmed: what the file says of being trimmed, the latest last.
+        lost_before: what was lost of the files that this one was copied from.
         producer: the range of torch versions whose features the file shows.
     """
 
@@ -40,6 +42,7 @@ class Header(NamedTuple):
     capture_problem: str | None
     synthetic: bool
     trimmed: tuple[Trimmed, ...]
+    lost_before: Lost
     producer: str
 
     def device(self, ordinal: int | None) -> DeviceLimits | None:
@@ -69,6 +72,7 @@ def read_header(events: TraceEvents) -> Header:
         capture_problem=capture_problem,
         synthetic=metadata.get("synthetic") is True,
         trimmed=read_trimmed(metadata),
+        lost_before=lost_before(metadata),
         producer=_producer(events),
     )
 

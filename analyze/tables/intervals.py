@@ -16,13 +16,20 @@ def busy_until(*by: str) -> pl.Expr:
     return _of_group(pl.col("end_ns").cum_max().shift(1), by)
 
 
-def covered_ns(intervals: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+_NOTHING = pl.lit(0, dtype=pl.Int64)
+
+
+def covered_ns(
+    intervals: pl.DataFrame, by: list[str], not_recorded: pl.Expr = _NOTHING
+) -> pl.DataFrame:
     """Return how much time the intervals of each group cover together.
 
     Args:
         intervals: columns ``start_ns`` and ``dur_ns`` (Int64) and those of ``by``. Rows with a null
             time are left out.
         by: the grouping columns.
+        not_recorded: nanoseconds before each interval that nobody saw, and that are left out of the
+            span.
 
     Returns:
         One row a group: the ``by`` columns, ``busy_ns`` (length of the union), ``span_ns`` (first
@@ -30,10 +37,11 @@ def covered_ns(intervals: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     """
     end = pl.col("start_ns") + pl.col("dur_ns")
     placed = (
-        intervals.select_seq(*by, "start_ns", "dur_ns", end_ns=end)
+        intervals.select_seq(*by, "start_ns", "dur_ns", end_ns=end, not_recorded_ns=not_recorded)
         .drop_nulls(["start_ns", "dur_ns"])
         .sort(*by, "start_ns", maintain_order=True)
     )
+    between = pl.col("not_recorded_ns").slice(1).sum()
     newly_covered = pl.col("end_ns") - pl.max_horizontal("start_ns", "covered_until")
     return (
         placed.with_columns_seq(covered_until=busy_until(*by))
@@ -41,7 +49,7 @@ def covered_ns(intervals: pl.DataFrame, by: list[str]) -> pl.DataFrame:
         .group_by(by, maintain_order=True)
         .agg(
             busy_ns=pl.col("new_ns").sum(),
-            span_ns=pl.col("end_ns").max() - pl.col("start_ns").min(),
+            span_ns=pl.col("end_ns").max() - pl.col("start_ns").min() - between,
             sum_ns=pl.col("dur_ns").sum(),
         )
     )

@@ -4,11 +4,14 @@ An amount of work is unknown, not nothing, where the work itself may be missing 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from analyze.tables.trimmed import Trimmed
+
+_FURTHEST_NS = (1 << 63) - 1
+"""Times have 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,10 @@ class Kept:
     def is_everything(self) -> bool:
         """Whether nothing is missing."""
         return self.until_ns is None and not self.trims
+
+    def of_ops(self) -> "Kept":
+        """Return of which time every op and annotation is there: a cut takes what is after them."""
+        return replace(self, until_ns=None)
 
     def known_in(
         self, columns: Iterable[str], end: pl.Expr, *, begun_is_whole: bool = False
@@ -55,6 +62,10 @@ class Kept:
         is_whole = self._is_whole(pl.col("end_ns"), begun_is_whole=False)
         return units.filter(~is_whole).height
 
+    def holds_all_of(self, windows: Iterable[tuple[int, int]]) -> bool:
+        """Whether no cut took anything of these times, (first nanosecond, first no longer)."""
+        return self.until_ns is None or all(end <= self.until_ns for _, end in windows)
+
     def _is_whole(self, end: pl.Expr, *, begun_is_whole: bool) -> pl.Expr:
         start = pl.col("start_ns")
         conditions = [] if self.until_ns is None else [end <= self.until_ns]
@@ -79,11 +90,16 @@ def what_is_kept(
         truncated: the file ends before its event list does.
     """
     trims = tuple(
-        tuple((first - origin_ns, last - origin_ns) for first, last in note.windows_ns)
+        tuple((_within(first - origin_ns), _within(last - origin_ns)) for first, last in windows)
         for note in trimmed
-        if note.windows_ns is not None
+        if (windows := note.windows_ns) is not None
     )
     return Kept(_last_known_ns(calls) if truncated else None, trims)
+
+
+def _within(time_ns: int) -> int:
+    """Return a time that a table can hold, whatever a note says."""
+    return max(-_FURTHEST_NS, min(time_ns, _FURTHEST_NS))
 
 
 def _last_known_ns(calls: pl.DataFrame) -> int:

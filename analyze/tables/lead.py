@@ -9,7 +9,7 @@ from typing import NamedTuple
 import polars as pl
 
 from analyze.tables.facts import Facts
-from analyze.tables.gaps import DATA_LOADING
+from analyze.tables.idle import DATA_LOADING
 from analyze.tables.intervals import covered_before
 
 _INTERVAL = ("start_ns", "dur_ns")

@@ -104,6 +104,9 @@ def _add_owners(frame: pl.DataFrame, facts: Facts) -> pl.DataFrame:
         region=nodes["name"].gather(nodes["region_row"].gather(node)),
         phase=nodes["phase"].gather(node).fill_null("other"),
     )
+    step_row = facts.steps.index_at(owned)
     return owned.with_columns_seq(
-        forward=facts.forwards.index_at(owned), step=facts.steps.index_at(owned)
+        step_row=step_row,
+        step=facts.steps.number_of(step_row),
+        forward=facts.forwards.index_at(owned),
     )

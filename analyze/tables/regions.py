@@ -172,7 +172,8 @@ def gpu_amounts(gpu_ops: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     """Return counts and times of GPU work per group.
 
     Args:
-        gpu_ops: columns ``kind``, ``device_label``, ``start_ns``, ``dur_ns`` and those of ``by``.
+        gpu_ops: columns ``kind``, ``device_label``, ``start_ns``, ``dur_ns``,
+            ``removed_before_ns`` and those of ``by``.
         by: the grouping columns.
 
     Returns:
@@ -182,7 +183,7 @@ def gpu_amounts(gpu_ops: pl.DataFrame, by: list[str]) -> pl.DataFrame:
         none with usable times.
     """
     times = (
-        covered_ns(gpu_ops, [*by, "device_label"])
+        covered_ns(gpu_ops, [*by, "device_label"], pl.col("removed_before_ns"))
         .group_by(by)
         .agg(
             gpu_busy_ns=pl.col("busy_ns").sum(),

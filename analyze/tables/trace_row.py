@@ -47,7 +47,7 @@ def build_trace_row(trace: "Trace") -> pl.DataFrame:
         "launches": launches.height,
         "lost_launches": int((launches["gpu_ops"] == 0).sum()),
         "half_kernels": gpu_ops.filter(pl.col("precision").is_in(_HALF)).height,
-        "steps": facts.step_names,
+        "steps": facts.step_count,
         "forward_is": facts.forwards.source,
         "forwards": facts.forwards.intervals.height,
         "cpu_ns": whole_span_ns(facts),
@@ -58,7 +58,7 @@ def build_trace_row(trace: "Trace") -> pl.DataFrame:
         "op_self_ns": ops["self_ns"].sum(),
         "overhead_ns": overhead_ns(trace),
         "truncated": trace.is_truncated,
-        "events_lost": trace.repairs.events_lost,
+        "events_lost": trace.lost.events,
         "synthetic": header.synthetic,
     }
     return pl.DataFrame({name: [value] for name, value in row.items()}, strict=False)

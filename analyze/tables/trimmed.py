@@ -1,15 +1,14 @@
 """What ``analyze trim`` noted in a trace: what was kept of what."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from analyze.tables.noted import integer, text
+from analyze.tables.noted import integer, notes, text
 from analyze.words import printable
 
 KEY = "kinetolint_trim"
 """The member beside the events; where a trimmed trace was trimmed again, the first note."""
 
-_MOST_NOTES = 20
 _MOST_WINDOWS = 1000
 
 
@@ -30,28 +29,18 @@ class Trimmed(NamedTuple):
     windows_ns: tuple[tuple[int, int], ...] | None
 
 
-def key_of(number: int) -> str:
-    """Return the name of a trace's note of this number, from 1."""
-    return KEY if number == 1 else f"{KEY}_{number}"
-
-
 def read_trimmed(metadata: Mapping[str, Any]) -> tuple[Trimmed, ...]:
     """Return the notes in the members beside the events, the latest last."""
-    return tuple(_notes(metadata))
-
-
-def _notes(metadata: Mapping[str, Any]) -> Iterator[Trimmed]:
-    for number in range(1, _MOST_NOTES + 1):
-        note = metadata.get(key_of(number))
-        if not isinstance(note, dict):
-            return
-        yield Trimmed(
+    return tuple(
+        Trimmed(
             kept=_text(note.get("kept")),
             of=_text(note.get("of")),
             events=_count(note.get("events")),
             all_events=_count(note.get("all_events")),
             windows_ns=_windows(note.get("windows_ns")),
         )
+        for note in notes(metadata, KEY)
+    )
 
 
 def _text(value: object) -> str | None:

@@ -54,8 +54,9 @@ def _with_unit(frame: pl.DataFrame, index: pl.Series) -> pl.DataFrame:
 def unit_rows(units: Units, key: str, facts: Facts) -> pl.DataFrame:
     """Return one row a unit with the amounts of the work launched in it.
 
-    Where the file may hold only a part of that work they are null; those of the whole trace are
-    those of the file.
+    Where the file may hold only a part of that work they are null, and the period where
+    ``analyze trim`` may have left out the next unit; those of the whole trace are those of the
+    file.
     """
     gpu = gpu_amounts(facts.gpu_ops.drop_nulls(key), [key])
     calls = (
@@ -76,12 +77,14 @@ def unit_rows(units: Units, key: str, facts: Facts) -> pl.DataFrame:
     rows = rows.with_columns_seq(
         *no_work_is_zero(amounts),
         pl.col("launches", "syncs", "op_self_ns").fill_null(0),
-        period_ns=pl.col("start_ns").shift(-1) - pl.col("start_ns"),
+        period_ns=pl.col("start_ns").shift(-1).over("pid") - pl.col("start_ns"),
     )
     if units.source == WHOLE_TRACE:
         return rows
+    next_start = pl.col("start_ns") + pl.col("period_ns")
     return rows.with_columns_seq(
-        facts.kept.known_in((*amounts, "launches", "syncs"), pl.col("end_ns"))
+        *facts.kept.known_in((*amounts, "launches", "syncs"), pl.col("end_ns")),
+        *facts.kept.of_ops().known_in(["period_ns"], next_start),
     )
 
 

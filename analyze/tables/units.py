@@ -47,7 +47,7 @@ class Units(NamedTuple):
     Attributes:
         source: what the units are: an annotation's name, ``ProfilerStep``, or ``trace``.
         intervals: columns ``index`` (Int64), ``name``, ``pid``, ``lane``, ``start_ns``, ``end_ns``,
-            sorted by start. For ``trace`` one row without times.
+            sorted by start; of ProfilerSteps also ``number``. For ``trace`` one row without times.
         any_thread: work launched by any thread of the process belongs to the unit; otherwise only
             its own thread's, and the backward work that other threads launch meanwhile.
         backward_elsewhere: that backward work does belong to the unit.
@@ -75,6 +75,10 @@ class Units(NamedTuple):
         is_backward = points["phase"].eq_missing("backward")
         return own_thread.zip_with(own_thread.is_not_null() | ~is_backward, elsewhere)
 
+    def number_of(self, index: pl.Series) -> pl.Series:
+        """Return the numbers of the ProfilerSteps of an index; null for none."""
+        return self.intervals["number"].gather(index)
+
     def _unit_at(self, points: pl.DataFrame, by: str) -> pl.Series:
         asked = points.select_seq(by, "start_ns").with_row_index("point").sort("start_ns")
         found = asked.join_asof(
@@ -89,14 +93,18 @@ class Units(NamedTuple):
 
 
 def find_steps(annotations: pl.DataFrame) -> Units:
-    """Return the ProfilerSteps; ``index`` is the number after ``ProfilerStep#``.
+    """Return the ProfilerSteps; ``number`` is what follows ``ProfilerStep#``.
+
+    Each process counts for itself, and a second recording may begin anew: several steps can bear
+    one number, so it is the index that tells them apart.
 
     Args:
         annotations: annotation nodes of the host forest.
     """
     steps = annotations.filter(pl.col("name").str.starts_with(STEP_PREFIX))
     number = pl.col("name").str.strip_prefix(STEP_PREFIX).cast(pl.Int64, strict=False)
-    return Units(PROFILER_STEP, _intervals(steps, number), any_thread=True)
+    intervals = _intervals(steps).with_columns_seq(number=number)
+    return Units(PROFILER_STEP, intervals, any_thread=True)
 
 
 def find_forwards(
@@ -120,16 +128,16 @@ def find_forwards(
     chosen = region or next((name for name in known if name in names), None)
     if chosen is not None:
         found = annotations.filter((pl.col("name") == chosen) & ~pl.col("absorbed"))
-        return Units(chosen, _intervals(outermost(found), pl.int_range(pl.len())), any_thread=False)
+        return Units(chosen, _intervals(outermost(found)), any_thread=False)
     if steps.intervals.height:
-        intervals = steps.intervals.with_columns_seq(index=pl.int_range(pl.len(), dtype=pl.Int64))
-        return Units(PROFILER_STEP, intervals, any_thread=True)
+        return steps
     return Units(WHOLE_TRACE, _whole_trace(), any_thread=True)
 
 
-def _intervals(annotations: pl.DataFrame, index: pl.Expr) -> pl.DataFrame:
+def _intervals(annotations: pl.DataFrame) -> pl.DataFrame:
+    index = pl.int_range(pl.len(), dtype=pl.Int64).alias("index")
     return annotations.sort("start_ns").select_seq(
-        index.cast(pl.Int64).alias("index"), "name", "pid", "lane", "start_ns", "end_ns"
+        index, "name", "pid", "lane", "start_ns", "end_ns"
     )
 
 

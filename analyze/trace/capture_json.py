@@ -26,6 +26,7 @@ class CaptureEntry(NamedTuple):
         reason: why it is not ``captured``.
         files: its traces, names in the same folder.
         data: everything that capture.json says of it.
+        run: what it says of all that was captured with it: ``created``, ``environment``, ...
     """
 
     name: str
@@ -33,6 +34,7 @@ class CaptureEntry(NamedTuple):
     reason: str | None
     files: tuple[str, ...]
     data: Mapping[str, Any]
+    run: Mapping[str, Any]
 
 
 def read_capture_json(path: Path) -> tuple[CaptureEntry, ...]:
@@ -55,18 +57,19 @@ def read_capture_json(path: Path) -> tuple[CaptureEntry, ...]:
             f"{path}: is no capture.json of schema_version {SCHEMA_VERSION}, as capture writes it"
         )
     try:
-        return tuple(_entry(entry) for entry in content["captures"])
+        run = {key: value for key, value in content.items() if key != "captures"}
+        return tuple(_entry(entry, run) for entry in content["captures"])
     except (KeyError, TypeError, ValueError):
         raise TraceError(f"{path}: its captures are not as capture writes them") from None
 
 
-def _entry(entry: Mapping[str, Any]) -> CaptureEntry:
+def _entry(entry: Mapping[str, Any], run: Mapping[str, Any]) -> CaptureEntry:
     files = tuple(_file_name(trace["file"]) for trace in entry["traces"])
     reason = entry["reason"]
     texts = (entry["name"], entry["status"], *(() if reason is None else (reason,)))
     if not all(isinstance(text, str) for text in texts):
         raise TypeError
-    return CaptureEntry(entry["name"], entry["status"], reason, files, entry)
+    return CaptureEntry(entry["name"], entry["status"], reason, files, entry, run)
 
 
 def _file_name(name: str) -> str:

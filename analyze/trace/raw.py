@@ -17,7 +17,7 @@ Memory is bounded by the text of a few chunks. The writer is
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ RawEvent = tuple[bytes, dict[str, Any]]
 """The JSON text of an event (UTF-8, valid), and the event decoded from it."""
 
 LIST_KEY = b'"traceEvents"'
+_END = b"\n}\n"
 
 _BETWEEN_EVENTS = re.compile(rb"\}\s*,\s*\{")
 _STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}\[\],]', re.DOTALL)
@@ -104,6 +105,25 @@ class RawTrace:
         """
         return self._reading.metadata()
 
+    def head_with(self, added: Mapping[str, Any]) -> bytes:
+        """Return the head of a copy that has these members beside those of the file.
+
+        A bare list of events has no place for members: the copy is an object with that list in it.
+        """
+        return head_of({}) if self.form == "array" and added else self.head
+
+    def tail_with(self, added: Mapping[str, Any]) -> bytes:
+        """Return the text after the bracket that closes the event list of such a copy.
+
+        Call it after the last event.
+        """
+        if not added:
+            return self.tail()
+        members = tail_of(added)
+        if self.form == "array":
+            return members
+        return members.removesuffix(_END) + self.tail()
+
     def tail(self) -> bytes:
         """Return the text after the bracket that closes the event list.
 
@@ -126,10 +146,10 @@ def head_of(members: dict[str, Any]) -> bytes:
     return b"{\n" + b"".join(written) + LIST_KEY + b": ["
 
 
-def tail_of(members: dict[str, Any]) -> bytes:
+def tail_of(members: Mapping[str, Any]) -> bytes:
     """Return the text of a trace document after its event list, with these members in it."""
     written = (b",\n" + _member(key, value) for key, value in members.items())
-    return b"".join(written) + b"\n}\n"
+    return b"".join(written) + _END
 
 
 def _member(key: str, value: object) -> bytes:

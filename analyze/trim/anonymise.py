@@ -12,7 +12,6 @@ from typing import Any, cast
 
 import orjson
 
-from analyze.tables.trimmed import KEY
 from analyze.trace.families import (
     ANNOTATIONS,
     API_CALLS,
@@ -25,7 +24,7 @@ from analyze.trace.families import (
 )
 from analyze.trim.known import Keys, keys
 from analyze.trim.names import Names
-from analyze.trim.note import is_note
+from analyze.trim.note import first_of
 
 ANONYMISED_KEY = "kinetolint_anonymised"
 
@@ -82,7 +81,7 @@ class Anonymiser:
         means nothing without its words.
         """
         known = dict(keys("metadata"))
-        known |= {key: known[KEY] for key in members if is_note(key)}
+        known |= {key: known[first] for key in members if (first := first_of(key))}
         kept = {key: value for key, value in members.items() if key in known}
         self._dropped += len(members) - len(kept)
         rewritten = self._rewrite({**kept, ANONYMISED_KEY: True}, known)

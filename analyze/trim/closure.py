@@ -22,12 +22,15 @@ class Choice:
     Attributes:
         windows: the kept time, from :func:`analyze.trim.windows.merged`.
         ids_name_ops: the ``External id`` of GPU work names the op behind it.
+        named_launches: columns ``external_id`` and ``start_ns`` of calls that GPU work is linked to
+            by it; None for no such call.
         tail_sync_ns: start of the synchronisation that the profiler makes when it stops.
         before_tail_ns: start of the last launch or synchronisation before that one.
     """
 
     windows: list[Window]
     ids_name_ops: bool = False
+    named_launches: pl.DataFrame | None = None
     tail_sync_ns: int | None = None
     before_tail_ns: int | None = None
 
@@ -68,7 +71,7 @@ def close(index: pl.DataFrame, choice: Choice) -> Closure:
     frame = frame.with_columns(kept=pl.col("overlaps") & ~pl.col("role").is_in(NAMING))
     frame = _without_neighbours(frame)
     frame = _with_profilers_own(frame, choice)
-    frame = _follow_launches(frame)
+    frame = _follow_launches(frame, choice)
     frame = _follow_ops(frame, choice)
     frame = _follow_annotations(frame)
     half_flows = frame.filter(pl.col("kept") & pl.col("role").is_in(FLOWS)).height
@@ -114,15 +117,33 @@ def _with_profilers_own(frame: pl.DataFrame, choice: Choice) -> pl.DataFrame:
     return frame.with_columns(pl.col("kept") | is_tail.fill_null(value=False))
 
 
-def _follow_launches(frame: pl.DataFrame) -> pl.DataFrame:
+def _follow_launches(frame: pl.DataFrame, choice: Choice) -> pl.DataFrame:
     """Keep what an API call caused, and the arrow to it, exactly where the call is kept."""
     calls = frame.with_row_index("row").filter(pl.col("role") == Role.API_CALL)
-    found = calls_of(frame, calls)
-    joined = frame.with_columns(call_kept=frame["kept"].gather(found["row"]))
+    rows = calls_of(frame, calls)["row"]
+    if choice.named_launches is not None:
+        named = _calls_by_external_id(frame, calls, choice.named_launches)
+        rows = rows.zip_with(rows.is_not_null(), named)
+    joined = frame.with_columns(call_kept=frame["kept"].gather(rows))
     linked = pl.col("call_kept").is_not_null() & ~pl.col("role").is_in(HOST)
     return joined.with_columns(
         linked=linked, kept=pl.when(linked).then("call_kept").otherwise("kept")
     ).drop("call_kept")
+
+
+def _calls_by_external_id(
+    frame: pl.DataFrame, calls: pl.DataFrame, launches: pl.DataFrame
+) -> pl.Series:
+    """Return the row of the call by which each GPU op without a correlation id was launched."""
+    named = calls.join(launches, on=["external_id", "start_ns"], how="semi")
+    joined = frame.join(
+        named.select("external_id", "row").unique("external_id", keep="first"),
+        on="external_id",
+        how="left",
+        maintain_order="left",
+    )
+    is_nameless = (pl.col("role") == Role.GPU_OP) & pl.col("correlation").is_null()
+    return joined.select(pl.when(is_nameless).then("row"))["row"]
 
 
 def _follow_ops(frame: pl.DataFrame, choice: Choice) -> pl.DataFrame:

@@ -4,7 +4,7 @@ import builtins
 import re
 
 from analyze.kernels.display import shorten
-from analyze.tables.gaps import DATA_LOADING
+from analyze.tables.idle import DATA_LOADING
 from analyze.tables.modules import MODULE_PREFIX
 from analyze.tables.sources import user_line
 from analyze.trim.kernel_names import kernel_name

@@ -1,19 +1,16 @@
-"""The member that a trimmed trace has beside its events, which says what was kept of what."""
+"""The members that a copy has beside its events: what was kept, and what its source lost."""
 
-from collections.abc import Mapping
-from typing import Any
+from analyze.tables import lost, trimmed
 
-from analyze.tables.trimmed import KEY, key_of
-
-
-def free_key(metadata: Mapping[str, Any]) -> str:
-    """Return the name for the note; a trace that was trimmed before keeps its earlier notes."""
-    number = 1
-    while key_of(number) in metadata:
-        number += 1
-    return key_of(number)
+_KEYS = (trimmed.KEY, lost.KEY)
 
 
-def is_note(key: str) -> bool:
-    """Whether a member is such a note."""
-    return key == KEY or (key.startswith(f"{KEY}_") and key.removeprefix(f"{KEY}_").isdecimal())
+def first_of(member: str) -> str | None:
+    """Return the name of the first note of the kind that a member is; None for another member."""
+    return next((key for key in _KEYS if _is_note(member, key)), None)
+
+
+def _is_note(member: str, key: str) -> bool:
+    return member == key or (
+        member.startswith(f"{key}_") and member.removeprefix(f"{key}_").isdecimal()
+    )

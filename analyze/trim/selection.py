@@ -89,7 +89,8 @@ def select_steps(trace: Trace, ranges: Ranges) -> Selected:
     Raises:
         AnalyzeError: the trace has no step of such a number.
     """
-    units = trace.facts.steps
+    steps = trace.facts.steps
+    units = steps._replace(intervals=steps.intervals.with_columns(index="number"))
     chosen = _chosen(trace, units, ranges, "step", "--steps")
     return _selected(units, chosen, "step")
 

@@ -14,12 +14,15 @@ from analyze.errors import AnalyzeError, TraceError
 from analyze.report.trace_file import TraceDocument, write_trace
 from analyze.tables.build import Trace
 from analyze.tables.external_ids import TRUSTED, external_id_mode
+from analyze.tables.facts import Facts
+from analyze.tables.lost import KEY as LOST_KEY
+from analyze.tables.noted import free_key
+from analyze.tables.trimmed import KEY as TRIM_KEY
 from analyze.temporary import temporary_file
-from analyze.trace.raw import RawTrace, head_of, raw_events, tail_of
+from analyze.trace.raw import RawTrace, head_of, raw_events
 from analyze.trace.source import STDIN, STDIN_NAME
 from analyze.trim.closure import Choice, Closure, close
 from analyze.trim.index import EventIndex
-from analyze.trim.note import free_key
 from analyze.trim.selection import Selected
 
 _LAST_NS = (1 << 63) - 1
@@ -54,7 +57,8 @@ class TrimReport:
         closure: what belongs together; null where everything was kept.
         replaced: distinct texts that were replaced, by kind; null where none was to be.
         dropped: members beside the events that were left out.
-        has_note: whether the file itself says what was kept.
+        wrapped: the file is a bare list of events and the output an object, which has a place for
+            a note.
     """
 
     trace: str
@@ -67,7 +71,7 @@ class TrimReport:
     closure: Closure | None
     replaced: dict[str, int] | None
     dropped: int
-    has_note: bool
+    wrapped: bool
 
 
 @contextmanager
@@ -114,16 +118,19 @@ def trim(
     if selected and closure and not closure.recorded:
         raise AnalyzeError(_nothing_kept(trace, selected))
     events = int(kept.sum())
-    note: dict[str, Any] = {}
+    notes: dict[str, Any] = {}
     if closure and selected and events < index.height:
         name = None if rewriting else source or Path(trace.name).name
         origin_ns = trace.clock.origin_ns
-        note = {free_key(metadata): _note(name, selected, closure, index.height, origin_ns)}
+        note = _note(name, selected, closure, index.height, origin_ns)
+        notes[free_key(metadata, TRIM_KEY)] = note
+    if lost := _lost_of(trace, selected):
+        notes[free_key(metadata, LOST_KEY)] = lost
     with raw_events(trace.name) as raw:
         if rewriting:
-            _write_rewritten(raw, output, kept, {**metadata, **note}, rewriting)
+            _write_rewritten(raw, output, kept, {**metadata, **notes}, rewriting)
         else:
-            _write_verbatim(raw, output, kept, note)
+            _write_verbatim(raw, output, kept, notes)
         file_bytes = raw.source.file_bytes
     return TrimReport(
         trace=trace.name,
@@ -136,7 +143,7 @@ def trim(
         closure=closure,
         replaced=rewriting.replaced() if rewriting else None,
         dropped=rewriting.dropped() if rewriting else 0,
-        has_note=bool(note) and form == "object",
+        wrapped=bool(notes) and form == "array",
     )
 
 
@@ -167,9 +174,18 @@ def _choice(trace: Trace, selected: Selected) -> Choice:
             (start + origin_ns, min(end + origin_ns, _LAST_NS)) for start, end in selected.windows
         ],
         ids_name_ops=external_id_mode(facts.gpu_ops) == TRUSTED,
+        named_launches=_named_launches(facts, origin_ns),
         tail_sync_ns=own[0] + origin_ns if len(own) else None,
         before_tail_ns=before + origin_ns if isinstance(before, int) else None,
     )
+
+
+def _named_launches(facts: Facts, origin_ns: int) -> pl.DataFrame | None:
+    """Return the calls that are linked by their External id, in the file's own time."""
+    linked = facts.gpu_ops.filter("linked_by_external_id")
+    if linked.is_empty():
+        return None
+    return linked.select("external_id", start_ns=pl.col("api_start_ns") + origin_ns)
 
 
 def _note(
@@ -191,15 +207,22 @@ def _note(
     }
 
 
-def _write_verbatim(raw: RawTrace, output: Path, kept: pl.Series, note: dict[str, Any]) -> None:
+def _lost_of(trace: Trace, selected: Selected | None) -> dict[str, Any] | None:
+    """Return what to note of what the file lost; a cut does not matter to what surely precedes it.
+
+    Nobody knows where the events lay that could not be read.
+    """
+    lost = trace.lost_of_file
+    if selected and trace.facts.kept.holds_all_of(selected.windows):
+        lost = lost._replace(truncated=False)
+    return lost.as_note()
+
+
+def _write_verbatim(raw: RawTrace, output: Path, kept: pl.Series, notes: dict[str, Any]) -> None:
     """Copy the kept events and the members byte by byte."""
-    with write_trace(output, raw.head) as document:
+    with write_trace(output, raw.head_with(notes)) as document:
         _copy(raw, kept, document, lambda text: text)
-        document.tail = _with_note(raw.tail(), note) if raw.form == "object" else b""
-
-
-def _with_note(tail: bytes, note: dict[str, Any]) -> bytes:
-    return tail_of(note).removesuffix(b"\n}\n") + tail if note else tail
+        document.tail = raw.tail_with(notes)
 
 
 def _write_rewritten(
@@ -209,7 +232,8 @@ def _write_rewritten(
     members: dict[str, Any],
     rewriting: Rewriting,
 ) -> None:
-    head = head_of(rewriting.metadata(members)) if raw.form == "object" else b"["
+    is_list = raw.form == "array" and not members
+    head = b"[" if is_list else head_of(rewriting.metadata(members))
     with write_trace(output, head) as document:
         _copy(raw, kept, document, rewriting.event)
 

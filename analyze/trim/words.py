@@ -6,7 +6,10 @@ from analyze.trim.closure import Closure
 from analyze.trim.trimming import TrimReport
 from analyze.words import counted, printable, share, size
 
-_NO_NOTE = "the file is a bare list of events, which has no place for a note of what was left out"
+_WRAPPED = (
+    "the file is a bare list of events, which has no place to say what is missing; what was written"
+    " is an object with that list in it, as trace viewers read it too"
+)
 
 _NEARLY_ALL = 0.9
 """Share of the events from which on trimming has made little smaller."""
@@ -28,8 +31,8 @@ def trim_lines(report: TrimReport) -> Iterator[tuple[str, str]]:
         yield "bytes", f"{size(report.output_bytes)}, from {size(report.file_bytes)}"
     if report.closure:
         yield from _closure_lines(report.closure)
-    if report.closure and not report.has_note and report.events < report.all_events:
-        yield "note", _NO_NOTE
+    if report.wrapped:
+        yield "note", _WRAPPED
     if report.replaced is not None:
         yield "replaced", _replaced(report.replaced)
     if report.dropped:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from analyze.report.html_report.writer import write_html
 from analyze.words import duration, share, size
 from tests.browser.conftest import OpenPage, OpenReport
 from tests.report.test_html import hostile_events, report_of
-from tests.report.test_views import many
+from tests.report.test_views import many, steps
+from tests.tables.test_attribution import Event, host, kernel, launch, mark, op
 
 NAMES = ("synthetic-naive", "synthetic-sdpa-math", "synthetic-sdpa-flash")
 
@@ -237,6 +239,255 @@ def test_a_finding_leads_to_its_place(open_report: OpenReport, naive: Path) -> N
     assert end - start < 3000
 
 
+def test_a_place_is_that_of_its_own_finding_and_device(
+    open_report: OpenReport, tmp_path: Path
+) -> None:
+    copies = [
+        {
+            **kernel(number, 100 * number, 50, "Memcpy HtoD (Pageable -> Device)", device=device),
+            "cat": "gpu_memcpy",
+        }
+        for number in range(1, 30)
+        for device in (0, 1)
+    ]
+    launches = [launch(number, 10 * number, name="cudaMemcpyAsync") for number in range(1, 30)]
+    page = open_report(written(tmp_path, [mark("attn_fwd", 0, 400), *launches, *copies]))
+    found = page.evaluate(
+        """() => [...document.querySelectorAll("button.jump:not([hidden])")].map((button) => {
+          const timeline = [...timelines.values()][0];
+          const said = [];
+          for (let place = 0; place < Number(button.dataset.places); place++) {
+            button.click();
+            const { lane, i } = timeline.selected;
+            said.push([lane.found.code, lane.start[i], lane.found.events[i]]);
+          }
+          return [button.closest("details").querySelector(".code").textContent, said];
+        })"""
+    )
+    assert found
+    for code, said in found:
+        assert {marked for marked, _, _ in said} == {code}
+        assert len({(start, event) for _, start, event in said}) == len(said)
+    events = {event for _, said in found for _, _, event in said}
+    assert {f"Memcpy HtoD, GPU {device} stream 7" for device in (0, 1)} <= events
+
+
+def test_a_finding_leads_to_its_mark_where_slices_are_drawn_as_one(
+    open_report: OpenReport, tmp_path: Path
+) -> None:
+    page = open_report(written(tmp_path, many(6000)))
+    finding = page.locator("details.finding").filter(
+        has=page.locator("button.jump", has_text="Show 1 of")
+    )
+    code = finding.first.locator(".code").inner_text()
+    finding.first.get_by_role("button", name=re.compile("in the timeline")).click()
+    expect(details(page).locator(".title")).to_have_text(re.compile(f"^{code} "))
+
+
+def test_of_slices_drawn_as_one_it_says_what_the_trace_has(
+    open_report: OpenReport, tmp_path: Path
+) -> None:
+    events = [*many(6000), op("aten::fill_", 60_016, 400)]
+    for event in events:
+        if event["name"] == "cudaLaunchKernel" and event["args"]["correlation"] % 3 == 0:
+            event["name"] = "cudaLaunchKernelExC"
+    events += [
+        launch(90_001, 60_200, name="cudaLaunchCooperativeKernel"),
+        kernel(90_001, 100_000, 500, "long_kernel"),
+    ]
+    page = open_report(written(tmp_path, events))
+    words, outlined = page.evaluate(DESCRIBED, ["span", "aten::fill_"])
+    assert words["launched"].startswith("21 GPU ops, ")
+    assert outlined
+    words, outlined = page.evaluate(DESCRIBED, ["gpu", "long_kernel"])
+    assert words["launch"].startswith("cudaLaunchCooperativeKernel, 60.2 ms after the start of")
+    assert "aten::fill_" in outlined
+    assert not [name for name in outlined if name.startswith("aten::op_")]
+
+
+DESCRIBED = """([kind, name]) => {
+  const { data, links, lanes } = [...timelines.values()][0];
+  const of = ({ lane, i }) => data.texts[lane.columns.name[i]];
+  for (const lane of lanes.filter((each) => each.kind === kind)) {
+    const i = lane.columns.name.findIndex((place) => data.texts[place] === name);
+    if (i < 0) continue;
+    const { pairs } = Kinetolint.describe(data, links, { lane, i });
+    return [Object.fromEntries(pairs), links.related({ lane, i }).map(of)];
+  }
+}"""
+"""A script that returns what is said of the first slice of a name, and what is outlined for it."""
+
+
+def test_a_launch_before_the_step_is_said_to_be_before_it(
+    open_report: OpenReport, tmp_path: Path
+) -> None:
+    events = [launch(9, 20), *steps(40), kernel(9, 1005, 5, "late")]
+    for event in events[1:-1]:
+        event["ts"] += 1000
+    page = open_report(written(tmp_path, events))
+    words, _ = page.evaluate(DESCRIBED, ["gpu", "late"])
+    assert words["launch"] == "cudaLaunchKernel, 980 us before the start of the step, not drawn"
+    assert words["on"] == "GPU 0 stream 7"
+
+
+def written(folder: Path, events: list[Event]) -> Path:
+    path = folder / "made.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    return path
+
+
+def test_a_click_takes_the_call_on_top_and_a_second_one_what_is_beneath(
+    open_report: OpenReport, tmp_path: Path
+) -> None:
+    calls = [("cudaOuter", 100, 300), ("cudaInner", 150, 100), ("cudaSame", 150, 100)]
+    events = [mark("attn_fwd", 0, 1000), op("aten::mm", 0, 900)]
+    events += [host("cuda_runtime", name, start, length) for name, start, length in calls]
+    page = open_report(written(tmp_path, events))
+    canvas(page).evaluate("(drawn) => drawn.scrollIntoView({ block: 'center' })")
+    x, y = page.evaluate(
+        """() => {
+          const { lanes, drawing, view } = [...timelines.values()][0];
+          const lane = lanes.find((each) => each.kind === "call");
+          return [drawing.x(view, 200), lane.y + 6];
+        }"""
+    )
+    box = canvas(page).bounding_box()
+    assert box is not None
+    said = []
+    for _ in range(4):
+        page.mouse.click(box["x"] + x, box["y"] + y)
+        said.append(details(page).locator(".title").inner_text())
+    assert said[0] == said[3] != said[1]
+    assert set(said[:2]) == {"call cudaInner", "call cudaSame"}
+    assert said[2] == "call cudaOuter"
+    page.mouse.dblclick(box["x"] + x, box["y"] + y)
+    assert view(page) == pytest.approx((50, 350))
+
+
+def test_next_and_previous_go_by_start_on_every_lane(
+    open_report: OpenReport, tmp_path: Path
+) -> None:
+    page = open_report(written(tmp_path, many(300)))
+    orders = page.evaluate(
+        """() => {
+          const timeline = [...timelines.values()][0];
+          return timeline.lanes.map((lane) => {
+            timeline.select({ lane, i: lane.byStart[0] });
+            const starts = [];
+            const seen = new Set();
+            while (!seen.has(timeline.selected.i)) {
+              seen.add(timeline.selected.i);
+              starts.push(lane.start[timeline.selected.i]);
+              timeline.figure.querySelector("[data-do=next]").click();
+            }
+            return [lane.kind, lane.start, starts];
+          });
+        }"""
+    )
+    assert any(kind == "finding" and starts != sorted(starts) for kind, starts, _ in orders)
+    for kind, starts, stepped in orders:
+        assert stepped == sorted(starts), kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "fill", "least", "most"), [("call", 0x58, 0.1, 0.2), ("span", 0xD7, 0.6, 0.9)]
+)
+def test_host_slices_drawn_as_one_are_as_faint_as_little_was_done(
+    kind: str, fill: int, least: float, most: float, open_report: OpenReport, tmp_path: Path
+) -> None:
+    page = open_report(written(tmp_path, many(6000)))
+    green, busy = page.evaluate(
+        f"""(kind) => {{
+          const timeline = [...timelines.values()][0];
+          const lane = timeline.lanes.find((each) => each.kind === kind);
+          const i = lane.columns.count.findIndex((one) => one > 1);
+          timeline.show(lane.start[i] - 5, lane.start[i] + lane.dur[i] + 5);
+          const box = timeline.drawing.box(timeline.view, lane, i);
+          const ratio = timeline.canvas.width / timeline.canvas.clientWidth;
+          const area = [box.x + 1, box.y, box.width - 2, box.height].map((size) => size * ratio);
+          const {{ data }} = {READABLE}(timeline.canvas).getImageData(...area);
+          const greens = data.filter((_, at) => at % 4 === 1).sort();
+          return [greens[greens.length >> 1], lane.columns.sum_us[i] / lane.dur[i]];
+        }}""",
+        kind,
+    )
+    assert least < busy < most
+    assert green == pytest.approx(busy * fill + (1 - busy) * 255, abs=4)
+
+
+def test_names_of_calls_can_be_read_in_both_themes(open_report: OpenReport, naive: Path) -> None:
+    page = open_report(naive)
+    for _ in range(2):
+        inks = page.evaluate(
+            """() => {
+              const { callColors, colors: { bg } } = [...timelines.values()][0].drawing;
+              return Object.entries(callColors).flatMap(([kind, fill]) =>
+                [0.1, 0.4, 0.5, 0.6, 1].map((share) =>
+                  [kind, share, fill, bg, Kinetolint.inkOn(fill, bg, share)]));
+            }"""
+        )
+        assert {kind for kind, *_ in inks} == {"launch", "sync", "copy", "other"}
+        for kind, share_, fill, background, ink in inks:
+            assert contrast(mixed(fill, background, share_), channels(ink)) >= 4.5, (kind, share_)
+        page.locator("#theme").click()
+
+
+def channels(colour: str) -> list[float]:
+    return [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+
+
+def mixed(over: str, under: str, share: float) -> list[float]:
+    pairs = zip(channels(over), channels(under), strict=True)
+    return [share * one + (1 - share) * other for one, other in pairs]
+
+
+def contrast(one: list[float], other: list[float]) -> float:
+    """Return the contrast of two colours, https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio"""
+
+    def luminance(colour: list[float]) -> float:
+        red, green, blue = (
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour
+        )
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("width", [320, 360, 1280])
+def test_the_axis_has_labels_that_do_not_touch(
+    open_report: OpenReport, naive: Path, width: int
+) -> None:
+    page = open_report(naive, viewport={"width": width, "height": 800})
+    views = page.evaluate(
+        """() => {
+          const timeline = [...timelines.values()][0];
+          const { context } = timeline.drawing;
+          const write = context.fillText.bind(context);
+          let labels = [];
+          context.fillText = (words, x, y) => {
+            const half = context.measureText(words).width / 2;
+            if (y === 10) labels.push([x - half, x + half]);
+            write(words, x, y);
+          };
+          const views = [];
+          for (let length = 0.05; length < timeline.whole.end; length *= 1.7) {
+            for (let part = 0; part < 7; part++) {
+              labels = [];
+              const start = ((timeline.whole.end - length) * part) / 6.5;
+              timeline.show(start, start + length);
+              views.push(labels);
+            }
+          }
+          return views;
+        }"""
+    )
+    assert len(views) > 100
+    for labels in views:
+        assert len(labels) >= 2
+        assert all(before[1] < after[0] for before, after in pairwise(labels))
+
+
 def test_the_keyboard_alone_is_enough(open_report: OpenReport, naive: Path) -> None:
     page = open_report(naive)
     page.keyboard.press("Tab")
@@ -315,6 +566,7 @@ def test_kernels_filter_by_text(open_report: OpenReport, samples: Path) -> None:
     expect(page.locator(".filter [role=status]")).to_contain_text(f"{len(shown)} of {len(every)}")
     page.get_by_label("Filter by name, family, op").fill("nothing is called this")
     assert column(page, 1) == []
+    expect(page.locator(".filter [role=status]")).to_have_text(f"0 of {len(every)} names")
     page.get_by_label("Filter by name, family, op").fill("launch")
     expect(page.locator("table.kernels dt").filter(has_text="launch").first).to_have_count(1)
     assert column(page, 1) == [], "it is a label of every row"
@@ -368,6 +620,27 @@ def test_several_traces_are_tabs(open_report: OpenReport, samples: Path) -> None
     expect(details(page)).to_contain_text("sgemm")
     page.get_by_role("link", name="synthetic-sdpa-flash").click()
     assert [panel.is_visible() for panel in panels.all()] == [False, False, True]
+
+
+def test_back_and_a_changed_address_lead_to_their_trace(
+    open_report: OpenReport, samples: Path
+) -> None:
+    page = open_report([samples / f"{name}.json.gz" for name in NAMES])
+    sections = page.locator("section.trace")
+    links = page.locator("a.to-trace")
+    links.nth(2).click()
+    expect(sections.nth(2)).to_be_visible()
+    links.nth(1).click()
+    expect(sections.nth(1)).to_be_visible()
+    page.go_back()
+    expect(sections.nth(2)).to_be_visible()
+    page.go_back()
+    expect(sections.nth(0)).to_be_visible()
+    page.evaluate("location.hash = '#trace-2'")
+    expect(sections.nth(1)).to_be_visible()
+    page.evaluate("location.hash = '#content'")
+    page.evaluate("() => new Promise((done) => setTimeout(done, 50))")
+    expect(sections.nth(1)).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

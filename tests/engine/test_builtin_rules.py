@@ -56,8 +56,8 @@ def test_rules_and_tables_mean_the_same_calls_for_memory() -> None:
 
 def test_the_catalogue_of_codes() -> None:
     assert [rule.code for rule in RULES] == [
-        "ATTN101", "ATTN102", "ATTN103", "COPY101", "COPY102", "FUSE101", "IDLE101", "IDLE102",
-        "LAUNCH101", "LAUNCH102", "LAUNCH103", "MEM101", "MEM102", "OCC101", "OCC102", "OCC103",
-        "PREC101", "PREC102", "PREC103", "PREC104", "SYNC101", "TRACE101", "TRACE102", "TRACE103",
-        "TRACE104", "TRACE105", "TRAIN101",
+        "ATTN101", "ATTN102", "ATTN103", "COMM101", "COPY101", "COPY102", "FUSE101", "IDLE101",
+        "IDLE102", "LAUNCH101", "LAUNCH102", "LAUNCH103", "MEM101", "MEM102", "OCC101", "OCC102",
+        "OCC103", "PREC101", "PREC102", "PREC103", "PREC104", "SYNC101", "TRACE101", "TRACE102",
+        "TRACE103", "TRACE104", "TRACE105", "TRAIN101",
     ]  # fmt: skip

@@ -10,6 +10,8 @@ from analyze.engine.rule import Rule
 from analyze.engine.run import RuleResult, run_rule
 from analyze.tables.build import load_trace
 from analyze.tables.catalogue import Need
+from tests.conftest import MakeTrace
+from tests.tables.test_attribution import repeated_steps
 
 LoadText = Callable[[str], Rule]
 Check = Callable[..., RuleResult]
@@ -148,3 +150,23 @@ def test_a_region_is_a_unit_like_a_forward_of_that_name(load_text: LoadText, sam
     by_region = on_sample(load_text, samples, sample, region).findings[0]
     assert by_region.measures == by_forward.measures
     assert by_region.units_total == by_forward.units_total == 3
+
+
+@pytest.mark.parametrize(
+    ("table", "amount"),
+    [
+        ("kernels", "count()"),
+        ("launches", "count()"),
+        ("gaps", "count()"),
+        ("steps", "first(gpu_ops)"),
+    ],
+)
+def test_steps_of_one_number_are_judged_one_by_one(
+    load_text: LoadText, make_trace: MakeTrace, table: str, amount: str
+) -> None:
+    tables = TraceTables(make_trace(repeated_steps(second_pid=10)))
+    rule = f"from: {table}\nper: step\nmeasure: {{n: {amount}}}\nexpect: n <= 1"
+    (finding,) = run_rule(load_text(rule), tables).findings
+    assert (finding.units_mismatching, finding.units_total) == (2, 4)
+    assert finding.worst_unit == 3
+    assert finding.measures["n"] == 2

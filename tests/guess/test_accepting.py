@@ -16,6 +16,8 @@ from analyze.guess.loading import GuessFile, load_guesses
 from analyze.guess.writing import accepted_as_yaml
 from analyze.report.guess import compare_guesses
 from analyze.tables.build import Trace, load_trace
+from analyze.trim.selection import select_between, select_forwards
+from analyze.trim.trimming import trim
 from tests.conftest import MakeTrace
 from tests.guess.test_comparison import forwards
 from tests.tables.test_attribution import kernel, launch, mark
@@ -178,3 +180,62 @@ def test_any_trace_meets_its_own_guesses(
         taken = accept(trace)
         if taken.values:
             assert set(states(trace, accepted(trace, folder)).values()) == {"confirmed"}
+
+
+OF_WORK = {"gpu_ops", "kernels", "copies", "dominant", "precision", "syncs", "gpu_time", "order"}
+
+
+def cut_at(share: float, sample: str, samples: Path, folder: Path) -> Trace:
+    whole = (samples / f"{sample}.json.gz").read_bytes()
+    path = folder / "cut.json.gz"
+    path.write_bytes(whole[: int(len(whole) * share)])
+    return load_trace(path)
+
+
+@pytest.mark.parametrize("share", [0.7, 0.9], ids=["in the first forward", "in the last"])
+def test_what_a_cut_forward_did_is_neither_accepted_nor_compared(
+    share: float, samples: Path, tmp_path: Path
+) -> None:
+    name = "synthetic-sdpa-math"
+    cut = cut_at(share, name, samples, tmp_path)
+    assert accept(cut).values == {}
+    assert set(accept(cut).left_out) == {*OF_WORK, "idle"}
+    whole = accepted(load_trace(samples / f"{name}.json.gz"), tmp_path)
+    rows = compare_guesses(cut, whole.guesses, whole.path)["guesses"]
+    unanswered = {row["key"] for row in rows if row["reason"]}
+    assert unanswered == {*OF_WORK, "idle"}
+    assert not [row for row in rows if row["state"] in ("mismatch", "intermittent")]
+    kernels = next(row for row in rows if row["key"] == "kernels")
+    assert "a part of the launched work may be missing from the file in " in kernels["reason"]
+
+
+def test_what_was_trimmed_in_part_is_neither_accepted_nor_compared(
+    samples: Path, tmp_path: Path
+) -> None:
+    whole = load_trace(samples / "synthetic-sdpa-math.json.gz")
+    start, end = whole.facts.forwards.intervals.select("start_ns", "end_ns").row(1)
+    trim(whole, tmp_path / "part.json", select_between(whole, (start, (start + end) // 2)), None)
+    part = load_trace(tmp_path / "part.json")
+    assert set(accept(part).left_out) == OF_WORK
+    found = states(part, accepted(whole, tmp_path))
+    assert {found[key] for key in OF_WORK} == {"unanswerable"}
+
+
+def test_whole_forwards_of_a_trimmed_trace_are_accepted(samples: Path, tmp_path: Path) -> None:
+    whole = load_trace(samples / "synthetic-sdpa-math.json.gz")
+    trim(whole, tmp_path / "one.json", select_forwards(whole, [(1, 1)]), None)
+    one = accept(load_trace(tmp_path / "one.json"))
+    assert one.left_out == {}
+    assert one.values["kernels"] == accept(whole).values["kernels"]
+
+
+def test_nothing_is_accepted_of_a_cut_file_without_forwards(
+    make_trace: MakeTrace, tmp_path: Path
+) -> None:
+    make_trace([*(launch(n, 10 * n) for n in (1, 2)), *(kernel(n, 90 * n, 5) for n in (1, 2))])
+    text = (tmp_path / "made.json").read_text()
+    (tmp_path / "made.json").write_text(text[: text.rindex("{", 0, text.rindex("args"))])
+    cut = load_trace(tmp_path / "made.json")
+    assert cut.is_truncated
+    assert accept(cut).values == {}
+    assert "nothing in it marks a forward" in accept(cut).left_out["kernels"]

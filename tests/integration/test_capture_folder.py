@@ -1,12 +1,16 @@
 """``analyze`` takes a folder that ``capture`` wrote as one thing."""
 
+import errno
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from analyze.cli.traces import find_traces, worst_exit_code
+from analyze.report.markdown_words import code
 from tests.conftest import RunAnalyze
 
 SKIPPED = "torch has no such backend for this"
@@ -128,3 +132,103 @@ def test_what_could_not_be_captured_stays_in_stored_results(
     again = run_analyze("--from", result, "--isolated")
     assert again.stdout == direct.stdout
     assert f"sdpa-cudnn: skipped: {SKIPPED}" in again.stdout
+
+
+@pytest.mark.parametrize("status", ["incomplete", "failed"])
+def test_a_capture_that_was_no_plain_success_is_said_wherever_its_trace_is_shown(
+    status: str, folder: Path, run_analyze: RunAnalyze
+) -> None:
+    manifest = json.loads((folder / "capture.json").read_text())
+    manifest["captures"][0] |= {"status": status, "reason": "2 of 3 steps `lack` their GPU work"}
+    (folder / "capture.json").write_text(json.dumps(manifest))
+    said = f"{status}: 2 of 3 steps `lack` their GPU work"
+    trace = folder / "sdpa-math.json.gz"
+    for done in (run_analyze(trace), run_analyze("summary", trace), run_analyze(folder)):
+        assert done.stdout.count(f"capture noted this trace as {said}") == 1
+    compared = run_analyze("compare", folder).stdout
+    assert f"careful: capture noted sdpa-math as {said}" in " ".join(compared.split())
+    assert "capture noted sdpa-flash" not in compared
+    markdown = run_analyze("compare", folder, "--format", "markdown").stdout
+    assert f"`sdpa-math` as `{status}`: {code('2 of 3 steps `lack` their GPU work')}" in markdown
+    rows = json.loads(run_analyze("compare", folder, "--format", "json").stdout)["traces"]
+    assert [row["capture_status"] for row in rows] == [status, "captured", "wrong"]
+
+
+def test_a_trace_of_another_capture_under_the_same_name_is_compared_without_measurements(
+    folder: Path, run_analyze: RunAnalyze
+) -> None:
+    shutil.copy(folder / "sdpa-flash.json.gz", folder / "sdpa-math.json.gz")
+    done = run_analyze("compare", folder)
+    words = " ".join(done.stdout.split())
+    assert "571 us" not in words
+    assert "capture.json is of another trace (name here sdpa-flash, there sdpa-math)" in words
+    assert "note not used: capture.json is of another trace" in " ".join(
+        run_analyze(folder / "sdpa-math.json.gz").stdout.split()
+    )
+
+
+def test_a_name_that_no_file_can_have_is_a_trace_that_is_not_there(
+    folder: Path, run_analyze: RunAnalyze
+) -> None:
+    manifest = json.loads((folder / "capture.json").read_text())
+    manifest["captures"][0]["traces"] = [{"file": f"{'long' * 65}.json.gz"}]
+    (folder / "capture.json").write_text(json.dumps(manifest))
+    done = run_analyze("compare", folder)
+    assert done.returncode == 3
+    assert "longlong.json.gz, which is not there" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "sdpa-flash" in done.stdout
+
+
+def test_links_to_folders_are_followed_and_no_folder_is_read_twice(
+    folder: Path, run_analyze: RunAnalyze
+) -> None:
+    logs = folder.parent / "logs"
+    (logs / "inside").mkdir(parents=True)
+    shutil.copy(folder / "naive.json.gz", logs / "inside/mine.json.gz")
+    (logs / "captured").symlink_to(folder)
+    (logs / "latest").symlink_to("inside")
+    (logs / "inside/again").symlink_to(logs)
+    (logs / "inside/up").symlink_to(folder.parent)
+    (logs / "self").symlink_to("self")
+    done = run_analyze("summary", logs, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    traces = [summary["trace"] for summary in json.loads(done.stdout)]
+    names = ("sdpa-math", "sdpa-flash", "naive")
+    captured = [str(logs / f"captured/{name}.json.gz") for name in names]
+    assert traces == [*captured, str(logs / "inside/mine.json.gz")]
+
+
+@pytest.fixture
+def locked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of traces in which one that lies deeper is not to be read, whoever asks."""
+    (folder / "locked").mkdir()
+    scan = os.scandir
+
+    def refuse(path: str | Path) -> Any:
+        if Path(path).name == "locked":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    return folder
+
+
+def test_a_folder_that_cannot_be_read_is_missed(
+    locked: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    codes = [0]
+    assert len(list(find_traces([str(locked)], [], codes))) == 3
+    assert worst_exit_code(codes) == 3
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"{locked}/locked: the folder cannot be read: Permission denied" in said
+
+
+def test_why_a_folder_without_traces_has_none(
+    locked: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    codes = [0]
+    assert list(find_traces([str(locked / "locked")], [], codes)) == []
+    assert worst_exit_code(codes) == 3
+    assert f"{locked}/locked cannot be read: Permission denied" in capsys.readouterr().err

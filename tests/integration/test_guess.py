@@ -282,6 +282,23 @@ def test_an_invalid_guess_file_leaves_the_rules_their_results(
     assert (missing.returncode, "Traceback" in missing.stderr) == (4, False)
 
 
+@pytest.mark.parametrize("selected", ["GUESS", "GUESS001", "guess", "guessed-gpu-ops"])
+def test_an_invalid_guess_file_is_all_that_is_wrong_where_only_guesses_are_selected(
+    selected: str, run_analyze: RunAnalyze, samples: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "broken.yaml").write_text("version: 1\ngpu_ops: -5\n")
+    expected = ("--expect", tmp_path / "broken.yaml")
+    trace = samples / "synthetic-naive.json.gz"
+    done = run_analyze(trace, "--select", selected, *expected)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "'-5' is not a number" in done.stderr
+    assert "selects no rule" not in done.stderr
+    both = run_analyze(trace, "--select", f"{selected},COPY101", *expected)
+    assert both.returncode == 4
+    assert "COPY101 hidden-memcpy" in both.stdout
+    assert "selects no rule" not in both.stderr
+
+
 def test_guesses_that_no_trace_can_answer_are_never_a_pass(
     run_analyze: RunAnalyze, samples: Path, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from analyze.cli.check import load_and_check
 from analyze.engine.loading import load_rules
 from analyze.engine.result import TraceReport
 from analyze.errors import AnalyzeError
+from analyze.report.verdict import verdict
 from tests.conftest import RunAnalyze
 
 
@@ -192,6 +193,38 @@ def test_a_launch_bound_model_leaves_the_gpu_idle(
     assert idle.measures["share"] == pytest.approx(0.881, abs=0.001)
 
 
+def test_the_longest_waits_are_the_hosts_where_it_runs_many_ops_in_them(
+    reports: dict[str, TraceReport | AnalyzeError],
+) -> None:
+    (idle,) = findings(report_of(reports, "hta-nccl"), "IDLE101")
+    assert [row["op"] for row in idle.evidence][:3] == ["aten::slice"] * 3
+    assert all(row["dur_us"] > 15_000 for row in idle.evidence[:3])
+    for name in ("hta-cp-alexnet", "hta-cp-evsync-ms", "swin-a4000", "switch-a100"):
+        assert findings(report_of(reports, name), "IDLE101") == [], f"{name} loads and compiles"
+
+
+def test_kernels_are_set_against_their_own_launches(
+    reports: dict[str, TraceReport | AnalyzeError],
+) -> None:
+    (tiny,) = findings(report_of(reports, "tl-b200"), "LAUNCH102")
+    assert tiny.measures["launch"] == pytest.approx(3690, abs=5)
+
+
+def test_a_kernel_with_grids_of_several_sizes(
+    reports: dict[str, TraceReport | AnalyzeError],
+) -> None:
+    (grid,) = findings(report_of(reports, "swin-a4000"), "OCC103")
+    assert grid.measures["lost"] == pytest.approx(830, abs=1)
+    assert "12, with 1 to 33 blocks on 48 SMs: 18 % of the device" in grid.message
+
+
+def test_one_forward_without_calls_for_memory_is_told_of_none(
+    reports: dict[str, TraceReport | AnalyzeError],
+) -> None:
+    reasons = {rule.code: rule.reason for rule in report_of(reports, "tl-b200").not_applicable}
+    assert reasons["MEM101"].endswith("and only calls for memory after a first one count")
+
+
 def test_graph_replays_do_not_wait_for_the_host(
     reports: dict[str, TraceReport | AnalyzeError],
 ) -> None:
@@ -211,12 +244,48 @@ def test_switch_a100_synchronises_in_an_if(
     assert row["source"].endswith("model.py:143")
 
 
+def test_item_of_pageable_memory_waits_in_its_copy(
+    reports: dict[str, TraceReport | AnalyzeError],
+) -> None:
+    waits = findings(report_of(reports, "hta-diff-control"), "SYNC101")
+    of_items = {wait.group["op_chain"]: wait for wait in waits}
+    item = of_items["aten::item > aten::_local_scalar_dense"]
+    assert (item.severity, item.measures["n"]) == ("warning", 6)
+    assert "the host waited 5.84 ms per step for the GPU, 7 % of its CPU time" in item.message
+    assert item.evidence[0]["name"] == "cudaMemcpyAsync"
+
+
+def test_a_wait_for_what_the_file_does_not_hold_says_so(
+    reports: dict[str, TraceReport | AnalyzeError],
+) -> None:
+    (wait,) = findings(report_of(reports, "tl-sgl-decode"), "SYNC101")
+    assert "for 463 ms of the wait no GPU work of the file ran" in wait.message
+    assert wait.savings_us == pytest.approx(150.665)
+
+
 def test_owl_waits_in_its_copies(reports: dict[str, TraceReport | AnalyzeError]) -> None:
     report = report_of(reports, "tl-h100-owl")
     waits = findings(report, "SYNC101")
-    assert max(wait.measures["us"] for wait in waits) == pytest.approx(358_790, abs=1)
+    assert max(wait.measures["us"] for wait in waits) == pytest.approx(374_046, abs=1)
     copies = {copy.group["copy_kind"]: copy.measures["n"] for copy in findings(report, "COPY102")}
     assert copies == {"DtoH": 55, "HtoD": 25}
+
+
+def test_communication_that_nothing_hides(
+    reports: dict[str, TraceReport | AnalyzeError],
+) -> None:
+    (gather, scatter) = findings(report_of(reports, "toke-llama0"), "COMM101")
+    assert (gather.group, gather.severity) == ({"collective": "AllGather"}, "error")
+    assert (scatter.group, scatter.severity) == ({"collective": "ReduceScatter"}, "warning")
+    assert gather.measures["share"] == pytest.approx(0.846, abs=0.001)
+    recommender = report_of(reports, "hta-diff-control")
+    (exchange,) = findings(recommender, "COMM101")
+    assert exchange.group == {"collective": "SendRecv"}
+    assert exchange.measures["share"] == pytest.approx(0.21, abs=0.005)
+    assert "Most to save: exposed-communication (COMM101)" in verdict(recommender)
+    alone = report_of(reports, "hta-bigint")  # one collective of 50 us, and nothing else
+    for report in (alone, report_of(reports, "kin-r50-w0-v19"), report_of(reports, "tl-h100-qwen")):
+        assert "COMM101" in {rule.code for rule in report.passed}
 
 
 def test_attention_by_hand_is_told_from_other_softmaxes(

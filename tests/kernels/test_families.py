@@ -8,6 +8,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from analyze.kernels.classify import classify
+from analyze.tables import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -161,12 +162,43 @@ FALSE_FRIENDS = [
     (f"{VECTORIZED}(anonymous namespace)::masked_fill_kernel(at::TensorIterator&)>", "mask"),
 ]
 
+COLLECTIVES = [
+    ("ncclDevKernel_AllGather_RING_LL(ncclDevComm*, unsigned long, ncclWork*)", "AllGather"),
+    ("ncclDevKernel_ReduceScatter_Sum_f32_RING_LL(ncclDevComm*)", "ReduceScatter"),
+    ("ncclDevKernel_Reduce_Sum_f32_RING_LL(ncclDevComm*)", "Reduce"),
+    ("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", "AllReduce"),
+    ("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclWorkElem)", "SendRecv"),
+    ("ncclKernel_Broadcast_RING_LL_Sum_int8_t(ncclWorkElem)", "Broadcast"),
+    ("ncclAllReduceRingLLKernel_sum_f32(ncclColl)", "AllReduce"),
+    ("ncclReduceScatterRingLLKernel_sum_f16(ncclColl)", "ReduceScatter"),
+    ("ncclReduceRingLLKernel_sum_f32(ncclColl)", "Reduce"),
+    ("ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)", None),
+    ("void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>", "AllReduce"),
+    ("void vllm::cross_device_reduce_1stage<__nv_bfloat16, 2>", "AllReduce"),
+    ("void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot", "AllReduce"),
+    ("void (anonymous namespace)::two_shot_all_reduce_kernel<c10::BFloat16>", "AllReduce"),
+    ("void deep_ep::internode_ll::dispatch<true, false, 7168>(void*)", "AllToAll"),
+    ("nvshmemi_transfer_rma_p2p", None),
+    ("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float> >", None),
+]
+
 UNKNOWN = ["", "unknown", "Kernel", "clamp_position_kernel", "_fwd_kernel", "a<b", "\ud800"]
 
 
 @pytest.mark.parametrize(("name", "family"), NAMES)
 def test_family(name: str, family: str) -> None:
     assert classify(name).family == family
+
+
+@pytest.mark.parametrize(("name", "collective"), COLLECTIVES)
+def test_what_a_communication_kernel_does(name: str, collective: str | None) -> None:
+    assert classify(name).collective == collective
+
+
+def test_the_catalogue_names_every_collective() -> None:
+    text = files("analyze.kernels").joinpath("names.yaml").read_text(encoding="utf-8")
+    rules = YAML(typ="safe").load(text)["collectives"]
+    assert {rule["collective"] for rule in rules} == set(catalogue.COLLECTIVES)
 
 
 @pytest.mark.parametrize(("name", "family"), FALSE_FRIENDS)

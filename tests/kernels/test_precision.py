@@ -77,7 +77,13 @@ UNDECIDED = [
     ("void my_gemm<double, float>", None),
     (f"{XMMA}f32f32_f32f32_f32_nt_n_tilesize128x128x8_stage3", "fp32"),
     # names that do not show how they multiply
-    ("_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1", "fp4"),
+    # output x activation x weight; a half-precision activation has the weight unpacked to its type
+    ("_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1", "bf16"),
+    ("_p_matmul_NNT_mxfp4xbf16xmxfp4_128x256x64x1_swiglu", "bf16"),
+    ("_matmul_ogs_NTN_fp32xfp16xmxfp4_16x128x256x1", "fp16"),
+    ("_matmul_ogs_NNT_bf16xfp16xfp8e4nv_16x128x256x1", "fp16"),
+    ("_matmul_ogs_NNT_bf16xfp8e4nvxmxfp4_16x128x256x1", "fp4"),
+    ("_matmul_ogs_NNT_bf16xmxfp4xmxfp4_16x128x256x1", "fp4"),
     ("void deep_gemm::fp8_gemm_kernel<128, 128>", "fp8"),
     ("void my_gemm<__nv_bfloat16, float>", "bf16"),
     ("fused_moe_kernel", None),

@@ -366,6 +366,46 @@ def test_alike_calls_are_one_kind_whatever_their_step(make_trace: MakeTrace) -> 
     assert "time" not in of_group
 
 
+@pytest.mark.parametrize(
+    ("gpu", "cpu", "said"),
+    [
+        ([100, 199, 110], [50, 99, 60], None),
+        ([100, 126, 250], [50, 55, 60], "GPU busy 100 us to 250 us (shortest to longest call)"),
+        ([100, 101, 102], [50, 500, 60], "CPU 50 us to 500 us (shortest to longest call)"),
+        ([9, 9, 20], [40, 80, 90], "GPU busy 9 us to 20 us; CPU 40 us to 90 us (shortest to"),
+    ],
+)
+def test_calls_that_differ_are_told_beside_their_median(
+    make_trace: MakeTrace, gpu: list[int], cpu: list[int], said: str | None
+) -> None:
+    events = []
+    for number, (busy, length) in enumerate(zip(gpu, cpu, strict=True)):
+        at = 1000 * number
+        events += [op(SDPA, at, length, **asked()), op(FLASH, at + 5, 30)]
+        events += [launch(number + 1, at + 20), kernel(number + 1, at + 600, busy)]
+    report = calls_report(make_trace(events))
+    (found,) = report["groups"]
+    assert (found["gpu_busy_min_us"], found["gpu_busy_max_us"]) == (min(gpu), max(gpu))
+    assert (found["cpu_min_us"], found["cpu_max_us"]) == (min(cpu), max(cpu))
+    text = " ".join(render_calls(report).split())
+    assert said in text if said is not None else "varies" not in text
+
+
+def test_where_no_gpu_work_was_recorded_nothing_is_said_of_its_spread(
+    make_trace: MakeTrace,
+) -> None:
+    events = [op(SDPA, 0, 20, **asked()), op(SDPA, 100, 60, **asked())]
+    report = calls_report(make_trace(events))
+    (found,) = report["groups"]
+    assert (found["gpu_busy_min_us"], found["gpu_busy_max_us"]) == (None, None)
+    assert "varies CPU 20 us to 60 us (shortest" in " ".join(render_calls(report).split())
+
+
+def test_calls_without_gpu_work_do_not_vary_by_it(make_trace: MakeTrace) -> None:
+    events = [op(SDPA, 0, 20, **asked()), op(SDPA, 100, 20, **asked()), kernel(None, 300, 5)]
+    assert "varies" not in render_calls(calls_report(make_trace(events)))
+
+
 def by_hand(first: tuple[str, list[list[int]]], last: list[list[int]]) -> list[Event]:
     name, factors = first
     bf16: Event = {"Input type": ["c10::BFloat16"] * 3}
@@ -447,8 +487,9 @@ def test_the_command(run_analyze: RunAnalyze, samples: Path) -> None:
     assert math["groups"][0].keys() == naive["groups"][0].keys() == {
         "by_hand", "name", "backend", "implementation", "dtype", "kernel_precision", "causal",
         "region", "root_op", "shapes", "calls", "kernels_per_call", "gpu_ops", "gpu_busy_us",
-        "gpu_busy_per_call_us", "gpu_sum_us", "cpu_us", "cpu_per_call_us", "tflops",
-        "peak_tflops", "peak_share", "pinned_by_capture", "flash_obstacles", "kernels", "sources",
+        "gpu_busy_per_call_us", "gpu_busy_min_us", "gpu_busy_max_us", "gpu_sum_us", "cpu_us",
+        "cpu_per_call_us", "cpu_min_us", "cpu_max_us", "tflops", "peak_tflops",
+        "peak_share", "pinned_by_capture", "flash_obstacles", "kernels", "sources",
     }  # fmt: skip
     assert math["groups"][0]["kernels_per_call"] == 20
     one = run_analyze("calls", samples / "synthetic-sdpa-flash.json.gz", "--limit", 1)

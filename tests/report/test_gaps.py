@@ -1,6 +1,7 @@
 """``analyze gaps``: busy and idle time, causes, the longest gaps, and its options."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,20 @@ def test_a_cell_that_is_nearly_idle_or_busy_does_not_look_so(make_trace: MakeTra
     assert bar.startswith("GPU 0  \u2581\u2587\u2581\u00b7")
 
 
+def test_a_time_that_was_trimmed_away_has_no_busy_share(make_trace: MakeTrace) -> None:
+    ms = 1_000_000
+    trace = make_trace(
+        [launch(1, 0), kernel(1, 0, 100), launch(2, 500), kernel(2, 500, 100)],
+        kinetolint_trim={"windows_ns": [[0, ms // 10], [ms // 2, ms]]},
+    )
+    data = describe_gaps(trace)
+    assert data["gaps"] == 0
+    assert data["devices"][0]["idle_us"] == 0
+    assert set(data["timeline"]["devices"][0]["busy_share"]) == {1, None}
+    text = render_gaps(data)
+    assert re.search(r"a cell, blank where time was left out\nGPU 0 +█+ +█+\n", text)
+
+
 def test_busy_shares_of_cells_add_up_to_busy_time(real_traces: Path) -> None:
     for name in ("tl-b200", "swin-a4000", "hta-nccl"):
         (path,) = (real_traces / name).glob("*.json*")
@@ -102,7 +117,8 @@ def test_json_is_the_contract(samples: Path, run_analyze: RunAnalyze) -> None:
     assert data["longest"][0].keys() == {
         "device", "start_us", "dur_us", "cause", "op_chain", "op_us", "api", "in_api_us",
         "in_ops_us", "outside_ops_us", "source", "previous_name", "previous_op", "next_name",
-        "next_op", "region", "forward", "step", "phase", "between_forwards", "calls", "ops",
+        "next_op", "region", "forward", "step", "phase", "in_forward", "between_forwards", "calls",
+        "ops",
     }  # fmt: skip
 
 
@@ -142,6 +158,18 @@ def test_gaps_that_are_all_left_out_are_not_denied(
     assert "No gaps" not in text
     assert "of at least 1 us" in text
     assert "cause == 'input': none of 2 gaps; of 1 it cannot be told" in text
+
+
+def test_idle_time_outside_of_the_only_forward_lies_between_none(make_trace: MakeTrace) -> None:
+    trace = make_trace([
+        launch(1, 10), mark("attn_fwd", 20, 50), launch(2, 30), launch(3, 40),
+        kernel(1, 20, 10), kernel(2, 60, 10), kernel(3, 80, 10),
+    ])  # fmt: skip
+    text = render_gaps(describe_gaps(trace))
+    assert "75 % of it lies outside of any forward's work, the rest inside one" in text
+    assert ", before work of forward 0" in text
+    assert ", in forward 0" in text
+    assert "between" not in text
 
 
 def test_a_limit_beyond_any_number_of_gaps_shows_all(

@@ -18,7 +18,7 @@ from analyze.report.summary_text import render_summary
 from analyze.report.text import render_report
 from analyze.tables.build import load_trace
 from tests.conftest import MakeTrace
-from tests.tables.test_attribution import kernel
+from tests.tables.test_attribution import kernel, repeated_steps
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = (
@@ -73,3 +73,14 @@ def test_families_share_all_gpu_time(make_trace: MakeTrace) -> None:
         ["memcpy", "1", "30", "us", "75", "%"],
         ["unknown", "1", "10", "us", "25", "%"],
     ]
+
+
+@pytest.mark.parametrize("second_pid", [9, 10], ids=["recorded twice", "two processes"])
+def test_steps_of_several_processes_say_whose_they_are(
+    make_trace: MakeTrace, second_pid: int
+) -> None:
+    text = render_summary(summarise(make_trace(repeated_steps(second_pid))))
+    of_both = ("#3 (first) of process 9", "#4 of process 10")
+    assert [words in text for words in of_both] == [second_pid != 9] * 2
+    assert text.count("#3 (first)") == 2
+    assert "4 ProfilerSteps" in text

@@ -213,6 +213,21 @@ def test_a_step_whose_number_is_not_stored_has_none(make_report: MakeReport) -> 
     assert "One of 3 steps, 900 us: the median by GPU busy time, 30 us" in seen
 
 
+def test_of_two_steps_in_the_middle_the_lower_is_drawn_and_said(make_report: MakeReport) -> None:
+    seen = text_of(parsed(write_html([make_report(steps(40, 20))], Rendering())))
+    assert "Step 5 (one of 2), 900 us: the lower of the two in the middle by GPU busy time" in seen
+
+
+def test_calls_without_gpu_work_are_in_the_legend(make_report: MakeReport) -> None:
+    report = make_report([mark("attn_fwd", 0, 100), op("aten::mm", 5, 50), launch(1, 10)])
+    legend = next(
+        each for each in parsed(write_html([report], Rendering())).iter("ul")
+        if each.get("class") == "legend"
+    )  # fmt: skip
+    assert "launch call" in text_of(legend)
+    assert "GPU idle" not in text_of(legend)
+
+
 def test_of_a_cpu_only_trace_it_says_that_there_is_no_gpu_work(samples: Path) -> None:
     seen = text_of(parsed(write_html([report_of(samples / "cpu-naive.json.gz")], Rendering())))
     assert "No GPU work was recorded" in seen
@@ -241,6 +256,21 @@ def test_several_traces_are_compared_first(samples: Path) -> None:
     relative = rows[0].index("relative")
     assert [row[relative] for row in rows[1:]] == ["15.9x", "49.4x", "1x"]
     assert len(data_of(page)) == 3
+
+
+def test_parts_of_a_bar_of_one_forward_say_no_time_of_the_whole_trace(samples: Path) -> None:
+    names = ["synthetic-naive", "synthetic-sdpa-math"]
+    page = parsed(
+        write_html([report_of(samples / f"{name}.json.gz") for name in names], Rendering())
+    )
+    bars = [part for part in page.iter(f"{SVG}svg") if part.get("class") == "bar"]
+
+    def words(bar: Element) -> list[str]:
+        return [title.text or "" for title in bar.iter(f"{SVG}title")]
+
+    assert all(re.fullmatch(r"[^:]+: <?\d+ %", part) for bar in bars[:2] for part in words(bar))
+    assert words(bars[0])
+    assert all(re.fullmatch(r"[^:]+: [\d.]+ [mu]s, .*%", part) for part in words(bars[2]))
 
 
 def with_coverage(report: TraceReport, **changes: Any) -> TraceReport:
@@ -334,6 +364,45 @@ def test_known_findings_are_folded_below_the_others(samples: Path) -> None:
     assert f"{first.code} " in text_of(folded[0])
     assert "accepted because: until the <b>rewrite" in text_of(folded[0])
     assert folded[0].get("open") is None
+
+
+@pytest.mark.parametrize(
+    ("code", "known", "words"),
+    [
+        ("COPY101", True, "and 120 more known findings"),
+        ("COPY101", False, "and 120 more findings"),
+        ("GUESS1", False, "and 120 more findings"),
+    ],
+)
+def test_findings_beyond_the_most_are_counted(
+    code: str, known: bool, words: str, samples: Path
+) -> None:
+    report = report_of(samples / "synthetic-naive.json.gz")
+    many = replace(report.findings[0], code=code, baseline="known" if known else None)
+    report = replace(report, findings=(many,) * 320, baseline="base.json" if known else None)
+    page = parsed(write_html([report], Rendering()))
+    cards = [each for each in page.iter("details") if "finding" in str(each.get("class"))]
+    assert len(cards) == 200
+    assert words in [
+        text_of(each).strip() for each in page.iter("p") if each.get("class") == "note"
+    ]
+    (data,) = data_of(page)
+    (marked,) = data["findings"]
+    assert set(marked["numbers"]) == set(range(200))
+
+
+def test_the_timeline_marks_findings_in_the_order_of_the_cards(samples: Path) -> None:
+    report = report_of(samples / "synthetic-naive.json.gz")
+    first, *others = [finding for finding in report.findings if finding.places]
+    benign = replace(first, code="FIRST101", state="benign", because="of nothing")
+    report = replace(report, findings=(benign, *others))
+    page = parsed(write_html([report], Rendering()))
+    codes = [text_of(part).strip() for part in page.iter("span") if part.get("class") == "code"]
+    (data,) = data_of(page)
+    marked = [(number, found["code"]) for found in data["findings"] for number in found["numbers"]]
+    assert marked == sorted(marked)
+    assert {number: codes[number] for number, _ in marked} == dict(marked)
+    assert marked[0][1] != "FIRST101"
 
 
 def test_a_finding_says_how_many_of_its_places_are_drawn(samples: Path) -> None:

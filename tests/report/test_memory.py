@@ -232,3 +232,18 @@ def test_names_of_the_trace_are_data(make_trace: MakeTrace) -> None:
     text = render_memory(describe_memory(trace), limit=5)
     assert "\x1b" not in text
     assert "[red]x[/red]" in text
+
+
+def test_a_block_of_an_earlier_step_of_the_same_number_was_not_given_back_in_its_own(
+    make_trace: MakeTrace,
+) -> None:
+    steps = [mark(f"ProfilerStep#{n}", start, 50) for n, start in ((3, 0), (4, 100), (3, 200))]
+    old = 1024 * KIB
+    blocks = [
+        cuda(10, 32 * KIB, 64, old + 32 * KIB),
+        cuda(210, -32 * KIB, 64, old),
+        cuda(220, 16 * KIB, 64, old + 16 * KIB),
+        cuda(230, -16 * KIB, 64, old),
+    ]
+    churn = describe_memory(make_trace([*steps, *blocks]))["churn"]
+    assert (churn["unit"], churn["units"], churn["pairs"]) == ("step", 1, 1)

@@ -22,6 +22,7 @@ from analyze.report.ops_text import render_ops
 from analyze.tables.build import load_trace
 from tests.conftest import ROOT, MakeTrace, RunAnalyze
 from tests.report.test_golden_text import compare
+from tests.tables.test_attribution import repeated_steps
 
 GOLDEN = ("cpu-sdpa-math", "synthetic-naive", "synthetic-sdpa-math")
 TOLERANCE_US = 0.01
@@ -550,3 +551,12 @@ def test_gpu_time_with_an_unknown_part_is_unknown(make_trace: MakeTrace, known: 
     assert table["gpu_ops"].to_list() == [2, 2]
     assert table["device_us"].to_list() == ([7.0, 7.0] if known else [None, None])
     assert table["own_device_us"].to_list() == [0.0, 7.0 if known else None]
+
+
+def test_a_number_that_two_steps_bear_is_said_to_be_of_both(make_trace: MakeTrace) -> None:
+    trace = make_trace(repeated_steps(second_pid=10))
+    data = average_ops(trace, Query(step=4))
+    assert data["total"]["self_device_us"] == 15
+    assert "2 steps of the trace have the number 4; this is what they come to" in data["notes"]
+    alone = average_ops(SDPA_MATH, Query(step=3))["notes"]
+    assert not [note for note in alone if "have the number" in note]

@@ -162,6 +162,18 @@ def test_the_evidence_of_a_trace(real_traces: Path) -> None:
     assert "3,168 of them were launched elsewhere, and 3,750 of its own 3,750" in text
 
 
+def test_only_of_calls_from_ops_it_is_said_where_they_come_from(make_trace: MakeTrace) -> None:
+    waits = [event("cudaStreamSynchronize", start, 5, "cuda_runtime") for start in (20, 40)]
+    start = [region(0, 100), event("aten::item", 15, 15, "cpu_op"), call(1, 5, 1), kernel(7, 5, 1)]
+    some = " ".join(render_regions(report_regions(make_trace(start + waits))).split())
+    around = event("aten::item", 35, 15, "cpu_op")
+    every = " ".join(render_regions(report_regions(make_trace([*start, around, *waits]))).split())
+    said = "synchronising calls in the file"
+    of_ops = "came from ops, not from the start or end of an annotation"
+    assert f"Of the 2 {said} 1 {of_ops}; 1 came from outside of ops." in some
+    assert f"Of the 2 {said} 2 {of_ops}." in every
+
+
 def event(name: str, start: float, dur: float, cat: str, tid: int = 9, **args: Any) -> Data:
     times = {"ts": start, "dur": dur}
     return {"ph": "X", "cat": cat, "name": name, "pid": 9, "tid": tid, **times, "args": args}

@@ -35,7 +35,11 @@ def real_report(folder: Path) -> TraceReport:
 
 
 def idle_report(
-    share: float, cause: str | None, *findings: Finding, between: float | None = None
+    share: float,
+    cause: str | None,
+    *findings: Finding,
+    between: float | None = None,
+    outside: float | None = None,
 ) -> TraceReport:
     """A report of a GPU that is idle for a share of its time, most of it for one cause."""
     coverage = sample_report().coverage
@@ -45,6 +49,7 @@ def idle_report(
         "idle_share": share,
         "idle_causes": causes,
         "idle_between_share": between,
+        "idle_outside_share": outside,
     }
     return report_of(*findings, coverage={**coverage, "gpu_time": gpu_time})
 
@@ -154,6 +159,14 @@ def test_idle_time_between_forwards_is_told_where_it_is_most(between: float | No
     words = verdict(idle_report(0.39, "host", between=between))
     is_told = between is not None and between >= 0.5
     assert ("of it lies between forwards." in words) == is_told
+
+
+@pytest.mark.parametrize("outside", [None, 0.49, 0.5, 1.0])
+def test_idle_time_outside_of_forwards_is_not_called_between(outside: float | None) -> None:
+    words = verdict(idle_report(0.39, "device", between=0.0, outside=outside))
+    is_told = outside is not None and outside >= 0.5
+    assert ("of it lies outside of any forward's work." in words) == is_told
+    assert "between" not in words
 
 
 @pytest.mark.parametrize(

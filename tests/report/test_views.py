@@ -96,6 +96,15 @@ def test_the_window_reaches_to_the_end_of_the_gpu_work(make_trace: MakeTrace) ->
     assert (drawn.start_us, drawn.dur_us, drawn.cpu_dur_us) == (0, 520, 50)
 
 
+@pytest.mark.parametrize(("gpu", "index"), [((40, 20, 30), 2), ((40, 10, 30, 20), 3)])
+def test_it_is_known_of_how_many_forwards_the_drawn_one_is_the_median(
+    gpu: tuple[float, ...], index: int, make_trace: MakeTrace
+) -> None:
+    without_gpu_work = mark("ProfilerStep#90", 90_000, 900)
+    drawn = timeline(make_trace([*steps(*gpu), without_gpu_work]))
+    assert (drawn.index, drawn.chosen_of, drawn.forwards) == (index, len(gpu), len(gpu) + 1)
+
+
 def test_forwards_without_gpu_work_are_chosen_by_cpu_time(make_trace: MakeTrace) -> None:
     events = [mark("attn_fwd", start, length) for start, length in ((0, 5), (10, 30), (50, 7))]
     drawn = timeline(make_trace(events))
@@ -132,8 +141,17 @@ def test_work_of_another_forward_in_the_window_is_told_apart(make_trace: MakeTra
 
 def test_a_launch_before_the_window_is_dated_but_not_drawn(make_trace: MakeTrace) -> None:
     events = [launch(9, 0), kernel(9, 105, 20, "late"), *forward(1, 100, 40)]
-    slices = timeline(make_trace(events)).streams[0].slices
+    drawn = timeline(make_trace(events))
+    slices = drawn.streams[0].slices
     assert (slices.call[0], slices.launch_us[0]) == (None, -100)
+    name = slices.launch_name[0]
+    assert name is not None
+    assert drawn.texts[name] == "cudaLaunchKernel"
+
+
+def test_work_whose_launch_is_not_in_the_file_has_no_launch_name(make_trace: MakeTrace) -> None:
+    slices = timeline(make_trace([*forward(1, 0, 40), kernel(9, 5, 5)])).streams[0].slices
+    assert (slices.launch_name[0], slices.launch_us[0]) == (None, None)
 
 
 def test_a_copy_says_how_much(make_trace: MakeTrace) -> None:
@@ -177,6 +195,47 @@ def test_idle_times_of_results_stored_before_know_less(samples: Path) -> None:
     assert found is not None
     assert found.timeline is not None
     assert found.timeline.devices[0].idle.op_us == []
+
+
+def test_what_was_launched_is_unknown_in_results_stored_before(samples: Path) -> None:
+    stored = build_views(load_trace(samples / "synthetic-naive.json.gz"))
+    for thread in stored["timeline"]["threads"]:
+        for kind in ("spans", "calls"):
+            del thread[kind]["launched"], thread[kind]["launched_us"]
+    for stream in stored["timeline"]["streams"]:
+        del stream["slices"]["launch_name"]
+    del stored["timeline"]["chosen_of"]
+    report: Any = TraceReport("made.json", None, {}, {}, views=stored)  # type: ignore[arg-type]
+    found = views_of(report)
+    assert found is not None
+    assert found.timeline is not None
+    assert found.timeline.threads[0].spans.launched == []
+    assert found.timeline.streams[0].slices.launch_name == []
+    assert found.timeline.chosen_of is None
+
+
+def test_ops_and_calls_know_what_was_launched_in_them(make_trace: MakeTrace) -> None:
+    events = [
+        mark("attn_fwd", 0, 100), op("outer", 0, 50), op("inner", 10, 20), launch(1, 5),
+        launch(2, 10), launch(3, 30), launch(3, 12, tid=2), op("beside", 0, 50, 2), launch(4, 60),
+        kernel(1, 200, 1), kernel(2, 210, 2), kernel(2, 220, 4), kernel(4, 900, 16),
+    ]  # fmt: skip
+    unknown = kernel(1, 300, 8)
+    del unknown["dur"]
+    drawn = timeline(make_trace([*events, unknown]))
+    spans = {
+        drawn.texts[name]: (ops, time)
+        for thread in drawn.threads
+        for name, ops, time in zip(
+            thread.spans.name, thread.spans.launched, thread.spans.launched_us, strict=True
+        )
+    }
+    assert spans == {
+        "attn_fwd": (4, 23), "outer": (3, 7), "inner": (2, 6), "beside": (0, 0)
+    }  # fmt: skip
+    calls = drawn.threads[0].calls
+    by_start = sorted(zip(calls.start_us, calls.launched, calls.launched_us, strict=True))
+    assert by_start == [(5, 1, 1), (10, 2, 6), (30, 0, 0), (60, 1, 16)]
 
 
 def test_waits_and_copies_are_other_calls_than_launches(make_trace: MakeTrace) -> None:
@@ -258,6 +317,11 @@ def test_many_slices_are_drawn_as_few_whose_sums_are_right(make_trace: MakeTrace
     assert sum(thread.spans.count) == 6001
     expected = sum(3 + number % 7 for number in range(6000))
     assert sum(slices.sum_us) == pytest.approx(expected)
+    assert thread.calls.launched == thread.calls.count
+    assert sum(thread.calls.launched_us) == pytest.approx(expected)
+    annotation = thread.spans.is_op.index(False)
+    assert thread.spans.launched[annotation] == 6000
+    assert sum(thread.spans.launched) == 12_000
     device = drawn.devices[0]
     assert len(device.idle.cause) == MAX_IDLE_TIMES
     assert len(device.idle.cause) + device.idle_left_out.slices == trace.table("gaps").height

@@ -134,6 +134,47 @@ def test_work_belongs_to_the_step_that_launched_it_not_the_one_it_overlaps(
     assert steps["first"].to_list() == [True, False, False]
 
 
+def repeated_steps(second_pid: int) -> list[Event]:
+    """Steps 3 and 4 with one kernel each, and once more with two each, by any process."""
+    first = [
+        *(mark(f"ProfilerStep#{n}", 100 * (n - 3), 50) for n in (3, 4)),
+        *(launch(n, 100 * (n - 3) + 5) for n in (3, 4)),
+    ]
+    second = [
+        *(mark(f"ProfilerStep#{n}", 1000 + 100 * (n - 3), 50) for n in (3, 4)),
+        *(launch(10 * n + m, 1005 + 100 * (n - 3) + 5 * m) for n in (3, 4) for m in (0, 1)),
+    ]
+    correlations = (3, 4, 30, 31, 40, 41)
+    return [
+        *first,
+        *({**event, "pid": second_pid} for event in second),
+        *(kernel(correlation, 2000 + 10 * correlation, 5) for correlation in correlations),
+    ]
+
+
+@pytest.mark.parametrize("second_pid", [9, 10], ids=["recorded twice", "two processes"])
+def test_steps_of_one_number_have_each_their_own_work(
+    make_trace: MakeTrace, second_pid: int
+) -> None:
+    trace = make_trace(repeated_steps(second_pid))
+    steps = trace.table("steps")
+    assert steps["index"].to_list() == [3, 4, 3, 4]
+    assert steps["pid"].to_list() == ["9", "9", str(second_pid), str(second_pid)]
+    assert steps["gpu_ops"].to_list() == [1, 1, 2, 2]
+    assert steps["launches"].to_list() == [1, 1, 2, 2]
+    assert steps["first"].to_list() == [True, False, True, False]
+    assert trace.table("kernels")["step"].to_list() == [3, 4, 3, 3, 4, 4]
+    assert trace.table("trace")["steps"].item() == 4
+    forwards = trace.table("forwards")
+    assert forwards["index"].to_list() == [0, 1, 2, 3]
+    assert forwards["gpu_ops"].to_list() == [1, 1, 2, 2]
+
+
+def test_the_next_step_of_another_process_ends_no_period(make_trace: MakeTrace) -> None:
+    trace = make_trace(repeated_steps(second_pid=10))
+    assert trace.table("steps")["period_us"].to_list() == [100, None, 100, None]
+
+
 def test_backward_on_another_thread_belongs_to_the_forward_that_waits_for_it(
     make_trace: MakeTrace,
 ) -> None:

@@ -124,3 +124,97 @@ def test_a_huge_capture_json_is_not_read(tmp_path: Path) -> None:
         file.truncate(MAX_BYTES + 1)
     with pytest.raises(TraceError, match="too large"):
         read_capture_json(path)
+
+
+RUN = {
+    "schema_version": 1,
+    "created": "2026-11-30T12:00:00+00:00",
+    "environment": {"torch": "2.13.0", "driver": None, "device": {"type": "cuda", "name": "H200"}},
+    "protocol": {"active": 3},
+}
+TOLD = {
+    **NOTES,
+    "environment": RUN["environment"],
+    "protocol": RUN["protocol"],
+    "created": "2026-11-30T12:00:05+00:00",
+}
+
+
+def beside(folder: Path, notes: object, **metadata: Any) -> Trace:
+    """Return a trace beside a capture.json that names it."""
+    path = write(folder, notes, {**RUN, "captures": [ENTRY]})
+    content = orjson.loads(path.read_bytes())
+    path.write_bytes(orjson.dumps({**content, **metadata}))
+    return load_trace(path)
+
+
+@pytest.mark.parametrize(
+    ("told", "difference"),
+    [
+        ({"name": "sdpa-math"}, "name here sdpa-math, there naive"),
+        ({"kind": "function"}, "kind here function, there variant"),
+        ({"annotations": ["attn_fwd"]}, "annotations here attn_fwd, there attn_step, attn_fwd"),
+        ({"workload": {**WORKLOAD, "seq": 512}}, "seq here 512, there 1024"),
+        ({"workload": {**WORKLOAD, "causal": False}}, "causal here False, there True"),
+        ({"protocol": {"active": 9}}, "active here 9, there 3"),
+        ({"environment": {"torch": "2.4.0"}}, "torch here 2.4.0, there 2.13.0"),
+        ({"environment": {"device": {"name": "A100"}}}, "device here A100, there H200"),
+        ({"created": "2026-11-30T11:59:59+00:00"}, "written before that capture began"),
+    ],
+)
+def test_what_was_measured_of_another_trace_of_this_name_is_not_taken_over(
+    tmp_path: Path, told: dict[str, Any], difference: str
+) -> None:
+    trace = beside(tmp_path, {**TOLD, **told})
+    found = row(trace)
+    measured = ("latency_us", "peak_bytes", "numerics_ok", "capture_status", "capture_reason")
+    assert [found[name] for name in measured] == [None] * 5
+    assert trace.header.capture_problem == (
+        f"not used: capture.json is of another trace ({difference}); put this one beside the"
+        " capture.json of its own capture"
+    )
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {},
+        {"environment": {"torch": "2.13.0", "driver": "535.1", "device": {"name": 3}}},
+        {"protocol": {"active": None, "unheard_of": 1}, "workload": None},
+        {"created": "yesterday"},
+    ],
+    ids=["all the same", "unknown on one side", "unknown here", "no moment"],
+)
+def test_what_only_one_of_them_says_contradicts_nothing(
+    tmp_path: Path, told: dict[str, Any]
+) -> None:
+    trace = beside(tmp_path, {**TOLD, **told})
+    assert row(trace)["latency_us"] == 146.8
+    assert trace.header.capture_problem is None
+
+
+@pytest.mark.parametrize(
+    ("metadata", "difference"),
+    [
+        ({}, None),
+        ({"variant": "naive", "deviceProperties": [{"name": "A100"}, {"name": "H200"}]}, None),
+        ({"variant": "sdpa-math"}, "variant here sdpa-math, there naive"),
+        ({"deviceProperties": [{"name": "A100"}]}, "device here A100, there H200"),
+    ],
+)
+def test_a_trace_that_capture_did_not_write_may_not_contradict_either(
+    tmp_path: Path, metadata: dict[str, Any], difference: str | None
+) -> None:
+    trace = beside(tmp_path, None, **metadata)
+    assert row(trace)["latency_us"] == (146.8 if difference is None else None)
+    problem = trace.header.capture_problem
+    assert problem is None if difference is None else difference in str(problem)
+
+
+def test_less_than_nothing_is_no_measurement(tmp_path: Path) -> None:
+    latency = {"median_us": -12, "p10_us": -13.5, "p90_us": -0.1}
+    entry = {**ENTRY, "latency": latency, "memory": {"peak_bytes": -1}}
+    trace = load_trace(write(tmp_path, NOTES, {"schema_version": 1, "captures": [entry]}))
+    assert (row(trace)["latency_us"], row(trace)["peak_bytes"]) == (None, None)
+    captured = trace.header.captured
+    assert (captured.latency_p10_ns, captured.latency_p90_ns) == (None, None)

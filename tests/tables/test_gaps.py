@@ -31,6 +31,8 @@ REFINED = {
 
 CALL = "cudaLaunchKernel"
 START = mark("start", 0, 1)
+FURTHEST = (1 << 63) // 1000
+"""In microseconds."""
 
 
 @pytest.mark.parametrize(
@@ -146,6 +148,36 @@ def test_activity_without_recorded_ops_is_unknown(make_trace: MakeTrace) -> None
     assert (gap["in_api_us"], gap["in_ops_us"], gap["outside_ops_us"]) == (2, None, None)
 
 
+@pytest.mark.parametrize(
+    ("windows", "lengths"),
+    [
+        ([[0, 100], [200, 300]], [5, 5]),  # the gap from 115 on, of which nobody knows
+        ([[200, 300], [0, 100]], [5, 5]),
+        ([[0, 300]], [5, 165, 5]),
+        ([[0, 100], [100, 300]], [5, 165, 5]),
+        ([[0, 300], [400, 500]], [5, 165, 5]),
+        ([[-FURTHEST, 100], [200, FURTHEST]], [5, 5]),
+        ([[-FURTHEST, -FURTHEST + 1], [0, 100], [200, 300]], [5, 5]),
+        ([[5, 1], [9, 2]], [5, 165, 5]),
+    ],
+)
+def test_a_time_that_trimming_left_out_is_no_gap(
+    windows: list[list[int]], lengths: list[int], make_trace: MakeTrace
+) -> None:
+    trace = make_trace(
+        [
+            *(launch(1, 50), kernel(1, 80, 10), launch(2, 60), kernel(2, 95, 20)),
+            *(launch(3, 210), kernel(3, 280, 10), launch(4, 220), kernel(4, 295, 10)),
+        ],
+        kinetolint_trim={"windows_ns": [[a * 1000, b * 1000] for a, b in windows]},
+    )
+    assert trace.gaps["dur_ns"].to_list() == [length * 1000 for length in lengths]
+    (row,) = trace.table("trace").to_dicts()
+    assert row["gpu_span_us"] - row["gpu_busy_us"] == sum(lengths)
+    before = trace.table("gpu_ops")["gap_before_us"].drop_nulls().to_list()
+    assert before == lengths
+
+
 def test_each_device_has_gaps_of_its_own(make_trace: MakeTrace) -> None:
     """One thread launches on both: what it does is counted in the gaps of both."""
     trace = make_trace([
@@ -173,10 +205,22 @@ def test_gaps_between_forwards_are_marked_and_have_a_cause(make_trace: MakeTrace
         launch(1, 10), launch(2, 30), launch(3, 70), launch(4, 110), launch(5, 111),
         kernel(1, 20, 5), kernel(2, 40, 5), kernel(3, 80, 5), kernel(4, 120, 5), kernel(5, 127, 5),
     ])  # fmt: skip
-    gaps = trace.table("gaps").select("forward", "between_forwards", "cause")
+    gaps = trace.table("gaps").select("forward", "in_forward", "between_forwards", "cause")
     assert gaps.rows() == [
-        (0, False, "host"), (None, True, "host"), (1, True, "host"), (1, False, "device"),
+        (0, True, False, "host"), (None, False, True, "host"),
+        (1, False, True, "host"), (1, True, False, "device"),
     ]  # fmt: skip
+
+
+def test_nothing_lies_between_forwards_where_there_is_one(make_trace: MakeTrace) -> None:
+    trace = make_trace([
+        launch(1, 10), mark("attn_fwd", 20, 50), launch(2, 30), launch(4, 60), launch(5, 61),
+        launch(6, 90), host("cuda_runtime", "cudaLaunchKernel", 40, 3, tid=2, correlation=3),
+        *(kernel(number, 20 * number, 5) for number in range(1, 7)),
+    ])  # fmt: skip
+    gaps = trace.table("gaps").select("forward", "in_forward", "between_forwards")
+    outside = [(0, False, False), (None, False, False), (0, False, False)]
+    assert gaps.rows() == [*outside, (0, True, False), (None, False, False)]
 
 
 WORK = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 60), st.integers(0, 15)), max_size=12)

@@ -46,7 +46,19 @@ def test_idle_time_between_forwards(make_trace: MakeTrace) -> None:
     assert marked is not None
     assert unmarked is not None
     assert marked["idle_between_share"] == 0.75  # 30 of 40 us
+    assert marked["idle_outside_share"] == 0
     assert unmarked["idle_between_share"] is None
+    assert unmarked["idle_outside_share"] is None
+
+
+def test_idle_time_before_and_after_the_only_forward(make_trace: MakeTrace) -> None:
+    found = gpu_time(make_trace([
+        launch(1, 10), mark("attn_fwd", 20, 50), launch(2, 30), launch(3, 40), launch(4, 80),
+        kernel(1, 20, 10), kernel(2, 60, 10), kernel(3, 90, 10), kernel(4, 110, 10),
+    ]))  # fmt: skip
+    assert found is not None
+    assert found["idle_between_share"] == 0
+    assert found["idle_outside_share"] == pytest.approx(40 / 60)
 
 
 def test_without_gpu_work_of_a_known_time_there_is_no_answer(make_trace: MakeTrace) -> None:

@@ -7,8 +7,11 @@ import polars as pl
 from analyze.tables.build import Trace
 
 TABLES = ("gpu_ops", "ops", "api_calls")
-NEIGHBOURS = ("gap_before_us", "gap_cause", "crosses_earlier", "call_index", "position", "by_hand")
-"""Columns that count, or say something about, the work before, which may not be kept."""
+NEIGHBOURS = (
+    "gap_before_us", "gap_cause", "crosses_earlier", "exposed_us", "call_index", "position",
+    "by_hand",
+)  # fmt: skip
+"""Columns that count, or say something about, the work around, which may not be kept."""
 
 UNIT_AMOUNTS = (
     "gpu_busy_us", "gpu_sum_us", "gpu_span_us", "gpu_ops", "kernels", "copies", "launches",

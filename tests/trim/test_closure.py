@@ -11,8 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analyze.tables.build import load_trace
+from analyze.trim.anonymise import Anonymiser
 from analyze.trim.selection import Selected, select_forwards, select_steps
 from analyze.trim.trimming import TrimReport, trim
+from analyze.trim.words import trim_lines
 
 Event = dict[str, Any]
 Names = list[str]
@@ -71,6 +73,27 @@ def test_work_follows_its_launch_not_its_own_time(kept_of: KeptOf) -> None:
         *(call("cudaLaunchKernel", 150, 2), kernel("launched inside", 900, 2)),
     )
     assert kept.names == ["cudaLaunchKernel", "launched inside"]
+
+
+def test_work_without_correlation_ids_follows_the_launch_with_its_external_id(
+    kept_of: KeptOf,
+) -> None:
+    def bears(event: Event, external_id: int) -> Event:
+        return {**event, "args": {"External id": external_id}}
+
+    kept = kept_of(
+        bears(call("hipLaunchKernel", 50, 0), 1),
+        bears(kernel("launched before", 150, 0), 1),
+        bears(call("hipDeviceSynchronize", 60, 0), 2),
+        bears(call("hipLaunchKernel", 150, 0), 2),
+        bears(kernel("launched inside", 900, 0), 2),
+        bears(call("hipGraphLaunch", 160, 0), 3),
+        bears(kernel("of the graph", 920, 0), 3),
+        kernel("of a call that is not in the file", 940, 99, **{"External id": 3}),
+    )
+    assert kept.names == ["hipLaunchKernel", "launched inside", "hipGraphLaunch", "of the graph"]
+    assert kept.report.closure is not None
+    assert kept.report.closure.unlinked == 0
 
 
 def test_one_graph_launch_keeps_all_its_kernels(kept_of: KeptOf) -> None:
@@ -249,13 +272,35 @@ def test_the_trace_says_what_was_kept_and_remembers_it(kept_of: KeptOf) -> None:
     assert again.document["kinetolint_trim_2"]["events"] == 1
 
 
-def test_a_bare_list_of_events_stays_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rewriting", [None, Anonymiser()], ids=["verbatim", "anonymised"])
+def test_a_part_of_a_bare_list_of_events_says_that_it_is_one(
+    rewriting: Anonymiser | None, tmp_path: Path
+) -> None:
     path, output = tmp_path / "whole.json", tmp_path / "part.json"
-    path.write_text(json.dumps([op("aten::a", 0, 10), op("aten::b", 50, 10)]))
+    step = {**op("ProfilerStep#1", 0, 40), "cat": "user_annotation"}
+    path.write_text(json.dumps([step, op("aten::mm", 0, 10), op("aten::add", 50, 10)]))
     trace = load_trace(path)
-    report = trim(trace, output, Selected([(0, 20_000)], "a time", None), None)
-    assert [event["name"] for event in json.loads(output.read_text())] == ["aten::a"]
-    assert not report.has_note
+    report = trim(trace, output, Selected([(0, 20_000)], "step 1", None), rewriting)
+    document = json.loads(output.read_text())
+    assert [event["name"] for event in document["traceEvents"]] == ["ProfilerStep#1", "aten::mm"]
+    assert document["kinetolint_trim"]["kept"] == "step 1"
+    assert any("what was written is an object" in text for _, text in trim_lines(report))
+    part = load_trace(output)
+    assert part.table("ops").height == 1
+    assert part.table("forwards")["gpu_ops"].to_list() == [None]
+
+
+def test_a_bare_list_of_events_of_which_nothing_is_left_out_stays_one(tmp_path: Path) -> None:
+    path, output = tmp_path / "whole.json", tmp_path / "copy.json"
+    path.write_text(json.dumps([op("aten::mm", 0, 10)]))
+    trace = load_trace(path)
+    for selected, rewriting in (
+        (Selected([(0, 20_000)], "a time", None), None),
+        (None, Anonymiser()),
+    ):
+        report = trim(trace, output, selected, rewriting)
+        assert [event["name"] for event in json.loads(output.read_text())] == ["aten::mm"]
+        assert not report.wrapped
 
 
 GPU_SAMPLES = ("synthetic-naive", "synthetic-sdpa-math", "synthetic-sdpa-cudnn")

@@ -12,6 +12,8 @@ from analyze.engine.run import run_rules
 from analyze.tables.build import Trace, load_trace
 from analyze.trim.selection import select_forwards, select_steps
 from analyze.trim.trimming import TrimReport, trim
+from tests.conftest import MakeTrace
+from tests.tables.test_attribution import repeated_steps
 from tests.trim.comparison import (
     TABLES,
     amounts_of_units,
@@ -40,12 +42,12 @@ def trim_steps(trace: Trace, numbers: list[int], output: Path) -> TrimReport:
 
 def assert_same_steps(path: Path, output: Path) -> None:
     whole = load_trace(path)
-    steps = whole.facts.steps.intervals["index"].to_list()
+    steps = whole.facts.steps.intervals["number"].to_list()
     assert len(steps) > 1
     for numbers in ([steps[0]], [steps[0], steps[-1]], steps[-2:]):
         report = trim_steps(whole, numbers, output)
         part = load_trace(output)
-        assert part.facts.steps.intervals["index"].to_list() == numbers
+        assert part.facts.steps.intervals["number"].to_list() == numbers
         for table in TABLES:
             rows = [rows_of_units(trace, table, "step", numbers) for trace in (whole, part)]
             assert rows[0].height == rows[1].height
@@ -59,6 +61,37 @@ def assert_same_steps(path: Path, output: Path) -> None:
         regions = regions_inside(whole, windows)
         assert regions.height >= len(numbers)
         assert_frame_equal(regions, regions_inside(part, windows))
+
+
+def gaps_of(trace: Trace) -> set[tuple[int, int]]:
+    """Return the gaps, in the file's own time."""
+    gaps = trace.gaps.select("start_ns", "dur_ns").iter_rows()
+    return {(start + trace.clock.origin_ns, length) for start, length in gaps}
+
+
+def assert_same_idle_time(path: Path, output: Path) -> None:
+    whole = load_trace(path)
+    steps = whole.facts.steps.intervals["number"].to_list()
+    trim_steps(whole, [steps[0], steps[-1]], output)
+    part = load_trace(output)
+    gaps, row = part.gaps, part.table("trace").row(0, named=True)
+    assert 0 < gaps.height < whole.gaps.height
+    assert gaps_of(part) < gaps_of(whole)
+    idle_ns = round((row["gpu_span_us"] - row["gpu_busy_us"]) * 1000)
+    assert gaps["dur_ns"].sum() == idle_ns
+    assert part.table("gpu_ops")["gap_before_us"].sum() * 1000 == pytest.approx(idle_ns)
+
+
+@pytest.mark.parametrize("name", ["synthetic-naive", "synthetic-sdpa-math"])
+def test_a_step_that_was_left_out_is_no_idle_time(name: str, samples: Path, tmp_path: Path) -> None:
+    assert_same_idle_time(samples / f"{name}.json.gz", tmp_path / "part.json.gz")
+
+
+@pytest.mark.parametrize("name", ["hta-ns", "hta-nccl"])
+def test_a_real_step_that_was_left_out_is_no_idle_time(
+    name: str, real_traces: Path, tmp_path: Path
+) -> None:
+    assert_same_idle_time(next((real_traces / name).glob("*.json*")), tmp_path / "part.json")
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -123,7 +156,7 @@ def test_measures_of_all_forwards_are_the_same(samples: Path, tmp_path: Path) ->
 def test_trimming_again_changes_nothing(name: str, samples: Path, tmp_path: Path) -> None:
     once, twice = tmp_path / "once.json", tmp_path / "twice.json"
     path = samples / f"{name}.json.gz"
-    steps = load_trace(path).facts.steps.intervals["index"].to_list()[:2]
+    steps = load_trace(path).facts.steps.intervals["number"].to_list()[:2]
     trim_steps(load_trace(path), steps, once)
     report = trim_steps(load_trace(once), steps, twice)
     assert once.read_bytes() == twice.read_bytes()
@@ -136,3 +169,13 @@ def test_the_time_between_two_kept_steps_is_kept(samples: Path) -> None:
     apart = select_steps(trace, [(2, 2), (4, 4)]).windows
     assert len(apart) == 2
     assert all(before[1] < after[0] for before, after in pairwise(apart))
+
+
+def test_a_number_stands_for_every_step_that_bears_it(
+    make_trace: MakeTrace, tmp_path: Path
+) -> None:
+    trace = make_trace(repeated_steps(second_pid=10))
+    trim(trace, tmp_path / "part.json", select_steps(trace, [(4, 4)]), None)
+    steps = load_trace(tmp_path / "part.json").table("steps")
+    assert steps["index"].to_list() == [4, 4]
+    assert steps["gpu_ops"].to_list() == [1, 2]

@@ -158,7 +158,7 @@ def _bars(rows: Sequence[Row], views: Sequence[Views | None]) -> list[Bar]:
     return [
         Bar(
             name=printable(row["name"]),
-            parts=parts_of(view.families, row["gpu_busy_us"] / longest),
+            parts=parts_of(view.families, row["gpu_busy_us"] / longest, with_times=False),
             words=duration(row["gpu_busy_us"]),
         )
         for row, view in zip(rows, known, strict=True)

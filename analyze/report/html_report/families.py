@@ -54,12 +54,15 @@ def families_of(families: Sequence[FamilyTime]) -> Families | None:
     return Families(words, parts_of(families), [_row(f, total) for f in families])
 
 
-def parts_of(families: Sequence[FamilyTime], length: float = 1.0) -> list[Part]:
+def parts_of(
+    families: Sequence[FamilyTime], length: float = 1.0, *, with_times: bool = True
+) -> list[Part]:
     """Return the parts of a bar, most time first.
 
     Args:
         families: GPU time by family.
         length: of the bar, as a share of the width there is.
+        with_times: the bar is that of these times, which its parts say beside their shares.
     """
     total = _total_us(families)
     times = [0.0] * len(GROUPS)
@@ -72,7 +75,8 @@ def parts_of(families: Sequence[FamilyTime], length: float = 1.0) -> list[Part]:
             continue
         part = times[place] / total
         width = part * length
-        words = f"{GROUPS[place].label}: {duration(times[place])}, {share(part)}"
+        time = f"{duration(times[place])}, " if with_times else ""
+        words = f"{GROUPS[place].label}: {time}{share(part)}"
         label = width >= _NARROWEST_LABEL
         middle = _percent(x + width / 2)
         parts.append(Part(GROUPS[place], _percent(x), _percent(width), middle, label, words))

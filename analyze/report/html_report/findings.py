@@ -1,12 +1,11 @@
 """Findings as the page shows them: what stands open, what is folded, where they are."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from analyze.engine.result import Finding, Place
+from analyze.kernels.display import shorten
 from analyze.report.finding_words import (
     MARKS,
     Pair,
@@ -51,8 +50,8 @@ class FindingCard:
         brief: what was observed, or why that is benign, or why it was accepted.
         said: labelled sentences.
         evidence: its rows.
-        places: JSON of where it is in the timeline: start and duration in microseconds from the
-            trace start, device.
+        number: of the finding on the page, see :class:`Marks`.
+        drawn: how many of its places are in the timeline.
         where: how many places there are, and the user's line.
     """
 
@@ -66,7 +65,8 @@ class FindingCard:
     brief: str
     said: list[Pair]
     evidence: Evidence
-    places: str
+    number: int
+    drawn: int
     where: str
 
 
@@ -75,18 +75,25 @@ Window = tuple[float, float]
 
 
 def cards(
-    findings: Sequence[Finding], window: Window | None, *, most_open: int = MOST_OPEN
+    findings: Sequence[Finding],
+    window: Window | None,
+    numbers: Iterator[int],
+    *,
+    most_open: int = MOST_OPEN,
 ) -> list[FindingCard]:
-    """Return findings as cards, at most ``MAX_FINDINGS``, the first problems open.
+    """Return findings as cards, the first problems open.
 
     Args:
         findings: ranked.
         window: of the timeline; None where there is none.
+        numbers: of the findings.
         most_open: how many problems stand open.
     """
-    shown = findings[:MAX_FINDINGS]
-    problems = [finding for finding in shown if finding.state != "benign"][:most_open]
-    return [_card(finding, window, is_open=finding in problems) for finding in shown]
+    problems = [finding for finding in findings if finding.state != "benign"][:most_open]
+    return [
+        _card(finding, window, number, is_open=finding in problems)
+        for finding, number in zip(findings, numbers, strict=False)
+    ]
 
 
 def css_of(finding: Finding) -> str:
@@ -94,10 +101,10 @@ def css_of(finding: Finding) -> str:
     return "benign" if finding.state == "benign" or finding.is_known else finding.severity
 
 
-def _card(finding: Finding, window: Window | None, *, is_open: bool) -> FindingCard:
+def _card(finding: Finding, window: Window | None, number: int, *, is_open: bool) -> FindingCard:
     said = list(sentences(finding, verbose=True))
     is_benign = finding.state == "benign"
-    drawn = [_place(place) for place in finding.places if _is_in(place, window)]
+    drawn = sum(_is_in(place, window) for place in finding.places)
     return FindingCard(
         css=css_of(finding),
         mark="\N{CHECK MARK}" if is_benign else MARKS[finding.severity],
@@ -109,8 +116,9 @@ def _card(finding: Finding, window: Window | None, *, is_open: bool) -> FindingC
         brief=_brief(finding),
         said=[pair for pair in said if pair[0] != "evidence"],
         evidence=_evidence(finding.evidence),
-        places=orjson.dumps(drawn).decode(),
-        where=_where(finding, None if window is None else len(drawn)),
+        number=number,
+        drawn=drawn,
+        where=_where(finding, None if window is None else drawn),
     )
 
 
@@ -135,10 +143,6 @@ def _heading(column: str, columns: Sequence[str]) -> str:
 
 def _cell(column: str, value: object) -> str:
     return "" if value is None else evidence_word(column, value)
-
-
-def _place(place: Place) -> list[float | int | None]:
-    return [place.start_us, place.dur_us or 0, place.device]
 
 
 def _is_in(place: Place, window: Window | None) -> bool:
@@ -184,12 +188,16 @@ class Marks:
     Attributes:
         code, level: of the rule, and the class of its severity.
         places: start and duration from the start of the window.
-        titles, messages, savings: of the finding of each place.
+        events: what is there, and on which lane.
+        numbers: of the finding of each place, on the page.
+        titles, messages, savings: of that finding.
     """
 
     code: str
     level: str
     places: list[tuple[float, float]]
+    events: list[str]
+    numbers: list[int]
     titles: list[str]
     messages: list[str]
     savings: list[str]
@@ -199,18 +207,28 @@ def marks(findings: Sequence[Finding], window: Window) -> list[Marks]:
     """Return where findings are in a timeline, a rule at a time.
 
     Args:
-        findings: those that the page shows.
+        findings: those that the page shows, in the order of their numbers.
         window: of the timeline.
     """
     found: dict[tuple[str, str], Marks] = {}
-    for finding in findings[:MAX_FINDINGS]:
+    for number, finding in enumerate(findings):
         key = finding.code, css_of(finding)
         for place in finding.places:
             if not _is_in(place, window):
                 continue
-            marked = found.setdefault(key, Marks(*key, [], [], [], []))
+            marked = found.setdefault(key, Marks(*key, [], [], [], [], [], []))
             marked.places.append((round(place.start_us - window[0], 3), place.dur_us or 0.0))
+            marked.events.append(_event(place))
+            marked.numbers.append(number)
             marked.titles.append(visible(finding.title))
             marked.messages.append(visible(finding.message))
             marked.savings.append(savings(finding) or "")
     return list(found.values())
+
+
+def _event(place: Place) -> str:
+    """Return the name of the event of a place and where it is, as the timeline names its lanes."""
+    stream = "" if place.stream is None else f" stream {place.stream}"
+    lanes = {f"GPU {place.device}{stream}": place.device, f"thread {place.tid}": place.tid}
+    on = [lane for lane, known in lanes.items() if known is not None]
+    return visible(", ".join([shorten(place.name), *on]))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from analyze.engine.result import Finding, TraceReport, uncaptured, unread
 from analyze.report.baseline_words import baseline_lines, known_findings, shown_findings
@@ -40,6 +41,7 @@ class TracePage:
     Attributes:
         findings, minor, benign: what is wrong, what hardly matters and what only looks wrong.
         why_minor: why some hardly matter.
+        more_guesses, more_findings, more_known: how many have no card; empty for none.
     """
 
     id: str
@@ -52,12 +54,14 @@ class TracePage:
     tiles: list[Tile]
     coverage: list[Pair]
     guesses: list[FindingCard]
+    more_guesses: str
     findings: list[FindingCard]
     why_minor: str
     minor: list[FindingCard]
     benign: list[FindingCard]
     more_findings: str
     known: list[FindingCard]
+    more_known: str
     known_title: str
     rules: list[Pair]
     has_views: bool
@@ -141,7 +145,12 @@ def _trace_page(
     order = order_of(report)
     findings = _without_guesses((*order.problems, *order.minor, *order.benign))
     unit = unit_name(report.unit.name)
-    listed, more = findings[:MAX_FINDINGS], len(findings) - MAX_FINDINGS
+    listed = findings[:MAX_FINDINGS]
+    problems = [finding for finding in listed if finding in order.problems]
+    minor = [finding for finding in listed if finding in order.minor]
+    benign = [finding for finding in listed if finding in order.benign]
+    shown = [*guesses[:MAX_FINDINGS], *problems, *minor, *benign, *known[:MAX_FINDINGS]]
+    numbers = count()
     timeline = views.timeline if views and is_drawn else None
     window = window_of(timeline) if timeline else None
     return TracePage(
@@ -154,18 +163,20 @@ def _trace_page(
         next_command=next_command(report),
         tiles=_tiles(report, unit),
         coverage=list(coverage_lines(report.coverage, report.quality)),
-        guesses=cards(guesses, window),
-        findings=cards([f for f in listed if f in order.problems], window),
+        guesses=cards(guesses[:MAX_FINDINGS], window, numbers),
+        more_guesses=_more(guesses, "finding"),
+        findings=cards(problems, window, numbers),
         why_minor=minor_title(order.bound_by),
-        minor=cards([f for f in listed if f in order.minor], window, most_open=0),
-        benign=cards([f for f in listed if f in order.benign], window),
-        more_findings=f"and {counted(more, 'more finding')}" if more > 0 else "",
-        known=cards(known, window, most_open=0),
+        minor=cards(minor, window, numbers, most_open=0),
+        benign=cards(benign, window, numbers),
+        more_findings=_more(findings, "finding"),
+        known=cards(known[:MAX_FINDINGS], window, numbers, most_open=0),
+        more_known=_more(known, "known finding"),
         known_title=_known_title(report, len(known)),
         rules=[*baseline_lines(report), *unanswered(report), *_passed(report)],
         has_views=views is not None,
         is_drawn=is_drawn,
-        timeline=timeline_of(timeline, [*news, *known], unit) if timeline else None,
+        timeline=timeline_of(timeline, shown, unit) if timeline else None,
         families=families_of(views.families) if views else None,
         kernels=kernels_of(views.kernels, unit) if views and is_drawn else None,
     )
@@ -173,6 +184,12 @@ def _trace_page(
 
 def _without_guesses(findings: Iterable[Finding]) -> list[Finding]:
     return [finding for finding in findings if not finding.code.startswith(_GUESS)]
+
+
+def _more(findings: Sequence[Finding], noun: str) -> str:
+    """Say how many findings have no card; nothing where all have one."""
+    more = len(findings) - MAX_FINDINGS
+    return f"and {counted(more, f'more {noun}')}" if more > 0 else ""
 
 
 def _sentence(words: str) -> str:

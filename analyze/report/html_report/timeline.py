@@ -54,7 +54,7 @@ class TimelineView:
         data: JSON for the script, safe inside a script element.
         title: the heading.
         unit: what a forward is in one word.
-        has_gpu, has_spans: there is GPU work to draw, and ops or annotations.
+        has_gpu, has_spans, has_calls: there is GPU work to draw, ops or annotations, and calls.
         groups: those that occur in it, for the legend.
         causes: of idle time that occur in it, in words.
         rows: the GPU work of the forward in order.
@@ -68,6 +68,7 @@ class TimelineView:
     data: Markup
     has_gpu: bool
     has_spans: bool
+    has_calls: bool
     groups: list[Group]
     causes: list[str]
     rows: list[WorkCells]
@@ -93,6 +94,7 @@ def timeline_of(timeline: Timeline, findings: Sequence[Finding], unit: str) -> T
         data=_data(timeline, findings, unit),
         has_gpu=bool(timeline.streams),
         has_spans=any(thread.spans.name for thread in timeline.threads),
+        has_calls=any(thread.calls.name for thread in timeline.threads),
         groups=[GROUPS[place] for place in used],
         causes=[words for cause, words in CAUSES.items() if cause in causes],
         rows=rows[:MOST_ROWS],
@@ -137,7 +139,13 @@ def _which(timeline: Timeline, unit: str) -> str:
     which = f"{name} ({count})" if name else f"{count} {unit}s"
     spread = f"{duration(timeline.least_us)} to {duration(timeline.most_us)}"
     among = "all with GPU work" if timeline.chosen_by == "gpu_busy_us" else "all"
-    return f"{which.capitalize()}, {length}: the median by {of}, {amount} ({among}: {spread})."
+    median = _median(timeline.chosen_of)
+    return f"{which.capitalize()}, {length}: {median} by {of}, {amount} ({among}: {spread})."
+
+
+def _median(count: int | None) -> str:
+    """Return what the drawn forward is; of an even number none is in the middle."""
+    return "the median" if count is None or count % 2 else "the lower of the two in the middle"
 
 
 def _not_drawn(timeline: Timeline) -> Iterator[str]:

@@ -18,6 +18,7 @@ class DrawnForward:
         step: of a ProfilerStep, its own number.
         lane: thread that it ran on; None for the whole trace.
         chosen_by: of which amount it has the median, that of the forwards with GPU work.
+        chosen_of: how many those forwards are.
         amount_ns, least_ns, most_ns: that amount, and its range over those forwards.
         start_ns, end_ns: the window: CPU time and GPU work of the forward.
         cpu_start_ns, cpu_end_ns: its CPU time.
@@ -28,6 +29,7 @@ class DrawnForward:
     step: int | None
     lane: int | None
     chosen_by: Chosen
+    chosen_of: int
     amount_ns: int | None
     least_ns: int | None
     most_ns: int | None
@@ -75,6 +77,7 @@ def drawn_forward(trace: Trace) -> DrawnForward | None:
         step=_step(trace, row["index"]),
         lane=row["lane"],
         chosen_by=chosen_by,
+        chosen_of=candidates.height,
         amount_ns=row[column],
         least_ns=candidates[column][0],
         most_ns=candidates[column][-1],
@@ -88,7 +91,7 @@ def drawn_forward(trace: Trace) -> DrawnForward | None:
 def _step(trace: Trace, index: int) -> int | None:
     if trace.forward_source != PROFILER_STEP:
         return None
-    number: int | None = trace.facts.steps.intervals["index"][index]
+    number: int | None = trace.facts.steps.intervals["number"][index]
     return number
 
 

@@ -71,7 +71,7 @@ def gpu_lanes(trace: Trace, forward: DrawnForward, host: HostLanes, texts: Texts
 def _work(trace: Trace, forward: DrawnForward) -> pl.DataFrame:
     work = trace.facts.gpu_ops.select(
         "start_ns", "dur_ns", "name", "kind", "family", "bytes", "op_chain", "api_row",
-        "api_start_ns", "queue_delay_ns", *_LANE,
+        "api", "api_start_ns", "queue_delay_ns", *_LANE,
         own=pl.col("forward").eq_missing(forward.index),
     ).with_row_index("id")  # fmt: skip
     return forward.overlapping(work)
@@ -99,6 +99,7 @@ def _as_slices(slices: pl.DataFrame, texts: Texts, forward: DrawnForward) -> Gpu
         own=slices["own"].to_list(),
         count=slices["count"].to_list(),
         sum_us=microseconds_of(slices["sum_ns"]),
+        launch_name=texts.places(slices["api"]),
     )
 
 

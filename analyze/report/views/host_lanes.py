@@ -6,6 +6,7 @@ import polars as pl
 
 from analyze.report.views.columns import exact_us, microseconds_of, relative_us
 from analyze.report.views.forward import DrawnForward
+from analyze.report.views.launched import SUMS, launched_by, launched_within
 from analyze.report.views.model import Calls, LeftOut, Spans, Thread
 from analyze.report.views.slices import condense
 from analyze.report.views.texts import UNNAMED, Texts, label
@@ -41,9 +42,9 @@ def host_lanes(trace: Trace, forward: DrawnForward, texts: Texts) -> HostLanes:
     is_drawn = pl.col("lane").is_in(drawn["lane"].implode()) & (pl.col("depth") < MAX_DEPTH)
     length = forward.length_ns
     spans_drawn = condense(
-        spans.filter(is_drawn), ["lane", "depth", "is_op", "own"], MAX_SPANS, length
+        spans.filter(is_drawn), ["lane", "depth", "is_op", "own"], MAX_SPANS, length, SUMS
     )
-    calls_drawn = condense(calls.filter(is_drawn), ["lane", "kind", "own"], MAX_CALLS, length)
+    calls_drawn = condense(calls.filter(is_drawn), ["lane", "kind", "own"], MAX_CALLS, length, SUMS)
     threads, places = [], []
     for number, (lane, pid, tid) in enumerate(drawn.select("lane", "pid", "tid").iter_rows()):
         own_spans = _of_lane(spans_drawn.slices, lane)
@@ -75,7 +76,8 @@ def _spans(trace: Trace, forward: DrawnForward) -> pl.DataFrame:
     ).with_row_index("id")
     rows = forward.overlapping(rows).filter(~pl.col("absorbed"))
     own = trace.facts.forwards.index_at(rows).eq_missing(forward.index)
-    return rows.with_columns(own=own, depth=_depths(nodes["parent"], rows["id"]))
+    rows = rows.with_columns(own=own, depth=_depths(nodes["parent"], rows["id"]))
+    return launched_within(rows, trace.facts.gpu_ops)
 
 
 def _depths(parents: pl.Series, rows: pl.Series) -> pl.Series:
@@ -103,7 +105,7 @@ def _calls(trace: Trace, forward: DrawnForward) -> pl.DataFrame:
         .otherwise(pl.lit("other")),
         depth=pl.lit(0, pl.UInt32),
     )  # fmt: skip
-    return forward.overlapping(calls)
+    return launched_by(forward.overlapping(calls), trace.facts.gpu_ops)
 
 
 def _lanes(spans: pl.DataFrame, calls: pl.DataFrame, forward: DrawnForward) -> pl.DataFrame:
@@ -136,6 +138,8 @@ def _as_spans(slices: pl.DataFrame, texts: Texts, forward: DrawnForward) -> Span
         own=slices["own"].to_list(),
         count=slices["count"].to_list(),
         sum_us=microseconds_of(slices["sum_ns"]),
+        launched=slices["launched"].to_list(),
+        launched_us=microseconds_of(slices["launched_ns"]),
     )
 
 
@@ -149,6 +153,8 @@ def _as_calls(slices: pl.DataFrame, texts: Texts, forward: DrawnForward) -> Call
         own=slices["own"].to_list(),
         count=slices["count"].to_list(),
         sum_us=microseconds_of(slices["sum_ns"]),
+        launched=slices["launched"].to_list(),
+        launched_us=microseconds_of(slices["launched_ns"]),
     )
 
 

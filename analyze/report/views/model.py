@@ -47,6 +47,9 @@ class Spans:
         own: it is of the forward that is drawn.
         count: how many are drawn as one.
         sum_us: their durations, summed.
+        launched: GPU ops of known duration that were launched in it, drawn or not; of several drawn
+            as one, in all of them.
+        launched_us: their durations, summed.
     """
 
     start_us: list[float]
@@ -57,6 +60,8 @@ class Spans:
     own: list[bool]
     count: list[int]
     sum_us: list[float]
+    launched: list[int] = field(default_factory=list)
+    launched_us: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,8 @@ class Calls:
     own: list[bool]
     count: list[int]
     sum_us: list[float]
+    launched: list[int] = field(default_factory=list)
+    launched_us: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -92,7 +99,8 @@ class Thread:
 class GpuSlices:
     """Work of a stream.
 
-    Attributes, beside those of :class:`Calls`:
+    Attributes, beside those of :class:`Calls` but what was launched; of several drawn as one, those
+    of the longest, but for times and sums:
         row: 0, or more where work of one stream overlaps.
         kind: what it is.
         family: of a kernel, index of the text; null where the name does not tell, and of others.
@@ -103,6 +111,7 @@ class GpuSlices:
         queue_us: from the return of that call to the start of the work.
         bytes: copied or set; null for kernels, where it was not recorded, and of several drawn as
             one.
+        launch_name: name of that call, index of the text, also where it is not drawn.
     """
 
     start_us: list[float]
@@ -120,6 +129,7 @@ class GpuSlices:
     own: list[bool]
     count: list[int]
     sum_us: list[float]
+    launch_name: list[int | None] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -184,6 +194,8 @@ class Timeline:
         devices: those with GPU work.
         threads_left_out, streams_left_out: what is not drawn.
         step: of a ProfilerStep, the number after ``ProfilerStep#``; null for other forwards.
+        chosen_of: how many forwards have the amount that it was chosen by; of an even number it is
+            the lower of the two in the middle.
     """
 
     forward_is: str
@@ -204,6 +216,7 @@ class Timeline:
     threads_left_out: LeftOut
     streams_left_out: LeftOut
     step: int | None = None
+    chosen_of: int | None = None
 
 
 @dataclass(frozen=True)
@@ -388,10 +401,20 @@ def _not_ours(report: TraceReport, where: str) -> AnalyzeError:
     )
 
 
-_LATER_COLUMNS = frozenset({"op_us", "outside_ops_us", "in_ops_us", "in_api_us"})
+_LATER_COLUMNS = frozenset(
+    {
+        "op_us",
+        "outside_ops_us",
+        "in_ops_us",
+        "in_api_us",
+        "launched",
+        "launched_us",
+        "launch_name",
+    }
+)
 """Of which results stored before hold nothing."""
 
-_TEXT_COLUMNS = ("name", "family", "op_chain", "next")
+_TEXT_COLUMNS = ("name", "family", "op_chain", "next", "launch_name")
 
 
 def _is_consistent(timeline: Timeline) -> bool:

@@ -1,5 +1,6 @@
 """Few enough slices to draw: short ones of a lane that lie together become one."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -27,7 +28,9 @@ class Condensed:
     left_out_ns: int
 
 
-def condense(rows: pl.DataFrame, lane: list[str], most: int, length_ns: int) -> Condensed:
+def condense(
+    rows: pl.DataFrame, lane: list[str], most: int, length_ns: int, sums: Sequence[str] = ()
+) -> Condensed:
     """Draw slices together until there are at most ``most``.
 
     The window is cut into cells; slices shorter than a cell that start in the same cell of the same
@@ -39,6 +42,7 @@ def condense(rows: pl.DataFrame, lane: list[str], most: int, length_ns: int) -> 
         lane: what slices must have in common.
         most: how many slices to return at most.
         length_ns: length of the window.
+        sums: columns of which one slice has the sum of all in it.
     """
     rows = rows.with_row_index("#row")
     keyed = rows.with_columns(_keys(None))
@@ -46,7 +50,7 @@ def condense(rows: pl.DataFrame, lane: list[str], most: int, length_ns: int) -> 
         if _count(keyed, lane) <= most:
             break
         keyed = rows.with_columns(_keys(max(length_ns // cells, 1)))
-    slices = _together(keyed, lane)
+    slices = _together(keyed, lane, sums)
     kept = slices.top_k(most, by="sum_ns")
     left_out = slices.filter(~pl.col("#row").is_in(kept["#row"].implode()))
     return Condensed(
@@ -72,7 +76,7 @@ def _count(keyed: pl.DataFrame, lane: list[str]) -> int:
     return keyed.select(*lane, "#cell", ALONE).n_unique() if keyed.height else 0
 
 
-def _together(keyed: pl.DataFrame, lane: list[str]) -> pl.DataFrame:
+def _together(keyed: pl.DataFrame, lane: list[str], sums: Sequence[str]) -> pl.DataFrame:
     groups = keyed.group_by(*lane, "#cell", ALONE).agg(
         pl.col("start_ns").min(),
         pl.col("end_ns").max(),
@@ -80,6 +84,7 @@ def _together(keyed: pl.DataFrame, lane: list[str]) -> pl.DataFrame:
         members=pl.col("id"),
         count=pl.len(),
         sum_ns=pl.col("dur_ns").sum(),
+        **{name: pl.col(name).sum() for name in sums},
     )
     others = [name for name in keyed.columns if name not in groups.columns]
     return groups.hstack(keyed.select(others)[groups["#row"]])

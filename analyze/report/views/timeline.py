@@ -38,4 +38,5 @@ def build_timeline(trace: Trace) -> Timeline | None:
         threads_left_out=host.left_out,
         streams_left_out=gpu.left_out,
         step=forward.step,
+        chosen_of=forward.chosen_of,
     )

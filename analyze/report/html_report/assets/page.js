@@ -79,7 +79,12 @@ function makeTabs() {
   for (const link of document.querySelectorAll("a.to-trace")) {
     link.addEventListener("click", () => showTrace(link.hash.slice(1)));
   }
-  showTrace(tabs.some((tab) => tab.hash === location.hash) ? location.hash.slice(1) : tabs[0].hash.slice(1));
+  const addressed = () => tabs.find((tab) => tab.hash === (location.hash || tabs[0].hash));
+  window.addEventListener("hashchange", () => {
+    const tab = addressed();
+    if (tab) showTrace(tab.hash.slice(1));
+  });
+  showTrace((addressed() ?? tabs[0]).hash.slice(1));
 }
 
 function showTrace(id, focus = false) {
@@ -96,17 +101,17 @@ function showTrace(id, focus = false) {
 
 /* From a finding to where it is in the timeline, one place after the other. */
 for (const button of document.querySelectorAll("button.jump")) {
-  const places = JSON.parse(button.dataset.places);
-  if (!places.length) continue;
+  const places = Number(button.dataset.places);
+  if (!places) continue;
   let next = 0;
   button.hidden = false;
   const label = () => {
-    button.textContent = places.length > 1 ? `Show ${next + 1} of ${places.length} in the timeline` : "Show in the timeline";
+    button.textContent = places > 1 ? `Show ${next + 1} of ${places} in the timeline` : "Show in the timeline";
   };
   label();
   button.addEventListener("click", () => {
-    makeTimeline(document.getElementById(button.dataset.timeline)).showPlace(places[next]);
-    next = (next + 1) % places.length;
+    makeTimeline(document.getElementById(button.dataset.timeline)).showPlace(Number(button.dataset.finding), next);
+    next = (next + 1) % places;
     label();
   });
 }

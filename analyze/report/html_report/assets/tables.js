@@ -50,7 +50,8 @@ function makeFilter(input) {
       shown += 1;
       if (row.dataset.time !== "") time += Number(row.dataset.time);
     });
-    status.textContent = words.length ? `${shown} of ${rows.length} names, ${Kinetolint.duration(time)} summed` : "";
+    const sum = shown ? `, ${Kinetolint.duration(time)} summed` : "";
+    status.textContent = words.length ? `${shown} of ${rows.length} names${sum}` : "";
   });
 
   /* Not the labels of the details, which all rows have. */

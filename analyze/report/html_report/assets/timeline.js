@@ -27,7 +27,7 @@ Kinetolint.Timeline = class {
     canvas.addEventListener("pointerup", (event) => this.#release(event));
     canvas.addEventListener("pointercancel", () => { this.pressed = null; });
     canvas.addEventListener("pointerleave", () => this.#hover(null));
-    canvas.addEventListener("dblclick", () => this.#zoomToSelected());
+    canvas.addEventListener("dblclick", (event) => this.#zoomTo(event));
     canvas.addEventListener("keydown", (event) => this.#key(event));
     for (const button of this.figure.querySelectorAll("button[data-do]")) {
       button.addEventListener("click", () => this.#act(button.dataset.do));
@@ -138,7 +138,7 @@ Kinetolint.Timeline = class {
 
   #release(event) {
     const { x, y } = this.#point(event);
-    if (this.pressed && !this.pressed.dragged) this.select(this.drawing.at(this.view, x, y));
+    if (this.pressed && !this.pressed.dragged) this.select(this.drawing.at(this.view, x, y, this.selected));
     this.pressed = null;
   }
 
@@ -189,6 +189,13 @@ Kinetolint.Timeline = class {
     this.draw();
   }
 
+  /* The second click of a double one has chosen what lies beneath. */
+  #zoomTo(event) {
+    const { x, y } = this.#point(event);
+    this.select(this.drawing.at(this.view, x, y));
+    this.#zoomToSelected();
+  }
+
   #zoomToSelected() {
     if (!this.selected) return;
     const { lane, i } = this.selected;
@@ -204,14 +211,14 @@ Kinetolint.Timeline = class {
   #step(by) {
     const lane = this.selected?.lane ?? this.lanes.find(({ kind }) => kind === "gpu") ?? this.lanes[0];
     if (!lane) return;
-    const i = this.selected ? this.selected.i + by : this.#firstInView(lane);
-    if (i < 0 || i >= lane.count) return;
-    this.select({ lane, i });
+    const place = this.selected ? lane.byStart.indexOf(this.selected.i) + by : this.#firstInView(lane);
+    if (place < 0 || place >= lane.count) return;
+    this.select({ lane, i: lane.byStart[place] });
     this.#reveal();
   }
 
   #firstInView(lane) {
-    const found = lane.start.findIndex((start, i) => start + lane.dur[i] >= this.view.start);
+    const found = lane.byStart.findIndex((i) => lane.start[i] + lane.dur[i] >= this.view.start);
     return Math.max(found, 0);
   }
 
@@ -258,21 +265,14 @@ Kinetolint.Timeline = class {
     keys[event.key]();
   }
 
-  /** Show a place of a finding: the slice that starts there, or just the time. */
-  showPlace([start, dur, device]) {
-    const time = start - this.data.start_us;
-    const near = Math.max(0.002, this.whole.end * 1e-9);
-    const wanted = device === null ? ["call", "span"] : ["gpu", "idle"];
-    let found = null;
-    for (const lane of this.lanes) {
-      if (!wanted.includes(lane.kind)) continue;
-      for (let i = 0; i < lane.count; i++) {
-        if (Math.abs(lane.start[i] - time) < near && (!found || Math.abs(lane.dur[i] - dur) < Math.abs(found.lane.dur[found.i] - dur))) found = { lane, i };
-      }
-    }
-    this.select(found);
+  /** Show a place of a finding, by the numbers of both on the page: choose its mark. */
+  showPlace(finding, place) {
+    const lane = this.lanes.find(({ found }) => found?.numbers.includes(finding));
+    const i = lane.found.numbers.flatMap((number, mark) => (number === finding ? [mark] : []))[place];
+    this.select({ lane, i });
+    const start = lane.start[i], dur = lane.dur[i];
     const margin = Math.max(dur * 3, this.whole.end / 50, 1);
-    this.show(time - margin, time + dur + margin);
+    this.show(start - margin, start + dur + margin);
     this.canvas.scrollIntoView({ block: "center" });
     this.canvas.focus({ preventScroll: true });
   }

@@ -14,6 +14,16 @@ Kinetolint.NEAREST = 3; /* pixels around a slice that still point to it */
    strong they are: a row of short kernels with waits between them must not look busy throughout. */
 Kinetolint.LEAST = { finding: 3, span: 0.3, call: 0.3, gpu: 0.1, idle: 0.05 };
 
+/** The ink that can be read on a colour, of which a share covers the background; both as #rrggbb.
+    By https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio the better of the two is never below 4.5. */
+Kinetolint.inkOn = (color, background = color, share = 1) => {
+  const [red, green, blue] = [1, 3, 5].map((at) => {
+    const [over, under] = [color, background].map((hex) => parseInt(hex.slice(at, at + 2), 16) / 255);
+    return (share * over + (1 - share) * under) ** 2.2;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000000" : "#ffffff";
+};
+
 Kinetolint.Drawing = class {
   constructor(canvas, data, lanes) {
     this.canvas = canvas;
@@ -46,14 +56,10 @@ Kinetolint.Drawing = class {
       this.colors[name] = color(name);
     }
     this.groupColors = this.data.groups.map((group) => color(`g-${group.key}`));
-    this.inks = this.groupColors.map(inkOn);
+    this.inks = this.groupColors.map((fill) => Kinetolint.inkOn(fill));
+    const { launch, sync, copying, other } = this.colors;
+    this.callColors = { launch, sync, copy: copying, other };
     this.patterns = new Map();
-
-    /* The ink with more contrast, by https://www.w3.org/TR/WCAG22/#dfn-relative-luminance */
-    function inkOn(hex) {
-      const [red, green, blue] = [1, 3, 5].map((at) => (parseInt(hex.slice(at, at + 2), 16) / 255) ** 2.2);
-      return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 ? "#111111" : "#ffffff";
-    }
   }
 
   /* Fit the bitmap to the width that the page gives, in device pixels. Paper gets a picture from
@@ -111,30 +117,51 @@ Kinetolint.Drawing = class {
   }
 
   #axis(view) {
-    const { context, colors, data } = this;
-    const span = view.end - view.start;
-    const room = Math.max(2, Math.floor((this.width - this.gutter) / 90));
-    const raw = span / room;
-    const power = 10 ** Math.floor(Math.log10(raw));
-    const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw);
-    const zero = data.cpu_start_us;
-    const far = Math.max(Math.abs(view.start - zero), Math.abs(view.end - zero));
-    const [unit, size] = far >= 1e6 ? ["s", 1e6] : far >= 1e3 ? ["ms", 1e3] : ["us", 1];
-    const digits = Math.max(0, -Math.floor(Math.log10(step / size) + 1e-9));
+    const { context, colors } = this;
     context.textAlign = "center";
-    for (let n = Math.ceil((view.start - zero) / step); n * step <= view.end - zero; n++) {
-      const x = Math.round(this.x(view, n * step + zero)) + 0.5;
+    for (const { x, label, middle } of this.#ticks(view)) {
       context.strokeStyle = colors.line;
       context.beginPath();
       context.moveTo(x, Kinetolint.AXIS - 8);
       context.lineTo(x, this.height);
       context.stroke();
       context.fillStyle = colors.dim;
-      const label = `${((n * step) / size).toFixed(digits)} ${unit}`;
-      const half = context.measureText(label).width / 2;
-      const inside = Math.min(Math.max(x, this.gutter + half), this.width - half - 2);
-      context.fillText(label, inside, 10);
+      if (middle !== null) context.fillText(label, middle, 10);
     }
+  }
+
+  /** Ticks as far apart as their labels are wide, but so many that at least two have one. */
+  #ticks(view) {
+    const raw = (view.end - view.start) / Math.max(2, Math.floor((this.width - this.gutter) / 90));
+    const power = 10 ** Math.floor(Math.log10(raw));
+    const steps = [0.2, 0.5, 1, 2, 5, 10].map((factor) => factor * power);
+    let place = steps.findIndex((step) => step >= raw);
+    let ticks = this.#ticksEvery(view, steps[place]);
+    while (place > 0 && ticks.filter(({ middle }) => middle !== null).length < 2) {
+      place -= 1;
+      ticks = this.#ticksEvery(view, steps[place]);
+    }
+    return ticks;
+  }
+
+  /** Ticks with labels; where two labels would touch, the second has no middle. */
+  #ticksEvery(view, step) {
+    const zero = this.data.cpu_start_us;
+    const far = Math.max(Math.abs(view.start - zero), Math.abs(view.end - zero));
+    const [unit, size] = far >= 1e6 ? ["s", 1e6] : far >= 1e3 ? ["ms", 1e3] : ["us", 1];
+    const digits = Math.max(0, -Math.floor(Math.log10(step / size) + 1e-9));
+    const ticks = [];
+    let labelled = this.gutter;
+    for (let n = Math.ceil((view.start - zero) / step); n * step <= view.end - zero; n++) {
+      const x = Math.round(this.x(view, n * step + zero)) + 0.5;
+      const label = `${((n * step) / size).toFixed(digits)} ${unit}`;
+      const half = this.context.measureText(label).width / 2;
+      const inside = Math.min(Math.max(x, this.gutter + half), this.width - half - 2);
+      const hasRoom = inside - half >= labelled;
+      if (hasRoom) labelled = inside + half + 6;
+      ticks.push({ x, label, middle: hasRoom ? inside : null });
+    }
+    return ticks;
   }
 
   /** Where the forward begins and ends on the CPU. */
@@ -155,7 +182,7 @@ Kinetolint.Drawing = class {
   #lane(view, lane, number, pointedOut, focus) {
     const { row: rowHeight } = Kinetolint.HEIGHTS[lane.kind];
     const height = rowHeight - 2;
-    for (let i = 0; i < lane.count; i++) {
+    for (const i of lane.drawn) {
       const box = this.box(view, lane, i);
       if (!box) continue;
       const isFocus = focus && focus.lane === lane && focus.i === i;
@@ -188,15 +215,16 @@ Kinetolint.Drawing = class {
     if (lane.kind === "finding") {
       fill(colors[lane.found.level]);
     } else if (lane.kind === "span") {
-      fill(columns.is_op[i] ? colors.op : colors.annotation);
+      this.#fillAsBusy(lane, i, () => fill(columns.is_op[i] ? colors.op : colors.annotation));
       this.#edge(x, y, width, height, colors["op-edge"]);
       if (columns.count[i] > 1) this.#pattern("dots", colors.fg, x, y, width, height);
       this.#name(this.data.texts[columns.name[i]].replace(/^aten::/, ""), colors.fg, x, y, width, height);
     } else if (lane.kind === "call") {
       const kind = columns.kind[i];
-      fill({ launch: colors.launch, sync: colors.sync, copy: colors.copying, other: colors.other }[kind]);
+      this.#fillAsBusy(lane, i, () => fill(this.callColors[kind]));
       if (kind === "sync") this.#pattern("diagonal", colors.bg, x, y, width, height, 0.35);
-      this.#name(this.data.texts[columns.name[i]], colors.bg, x, y, width, height);
+      if (columns.count[i] > 1) this.#pattern("dots", colors.fg, x, y, width, height, 0.6);
+      this.#name(this.data.texts[columns.name[i]], this.#inkOn(lane, i, this.callColors[kind]), x, y, width, height);
     } else if (lane.kind === "idle") {
       if (width < 3) {
         context.globalAlpha = 0.5; /* as dense as the pattern of the wide ones */
@@ -220,27 +248,35 @@ Kinetolint.Drawing = class {
   }
 
   #gpuSlice(lane, i, x, y, width, height, fill) {
-    const { context } = this;
     const group = lane.groups[i];
     const { letter, pattern } = this.data.groups[group];
     const merged = lane.columns.count[i] > 1;
-    const opaque = context.globalAlpha;
-    if (merged) context.globalAlpha = opaque * Math.max(busyShare(), 0.1);
-    fill(this.groupColors[group]);
-    context.globalAlpha = opaque;
+    this.#fillAsBusy(lane, i, () => fill(this.groupColors[group]));
     if (pattern) this.#pattern(pattern, this.inks[group], x, y, width, height, 0.35);
     this.#edge(x, y, width, height, this.colors.bg);
     if (merged) this.#pattern("dots", this.colors.fg, x, y, width, height, 0.6);
     const place = lane.columns.name[i];
     const name = this.data.short[place] ?? this.data.texts[place];
-    const ink = merged && busyShare() < 0.5 ? this.colors.fg : this.inks[group];
+    const ink = this.#inkOn(lane, i, this.groupColors[group]);
     if (width >= 34) this.#name(merged ? `${lane.columns.count[i]} ops` : name, ink, x, y, width, height);
     else if (width >= 10) this.#centered(letter, ink, x, y, width, height);
+  }
 
-    /** How much of the time of slices drawn as one there was work. */
-    function busyShare() {
-      return Math.min(lane.columns.sum_us[i] / (lane.dur[i] || 1), 1);
-    }
+  #fillAsBusy(lane, i, fill) {
+    const { context } = this;
+    const opaque = context.globalAlpha;
+    context.globalAlpha = opaque * this.#strength(lane, i);
+    fill();
+    context.globalAlpha = opaque;
+  }
+
+  /** How strong the colour of a slice is: several drawn as one are the fainter, the less there was. */
+  #strength({ columns, dur }, i) {
+    return columns.count[i] > 1 ? Math.min(Math.max(columns.sum_us[i] / (dur[i] || 1), 0.1), 1) : 1;
+  }
+
+  #inkOn(lane, i, fill) {
+    return Kinetolint.inkOn(fill, this.colors.bg, this.#strength(lane, i));
   }
 
   #edge(x, y, width, height, color) {
@@ -382,20 +418,22 @@ Kinetolint.Drawing = class {
     context.stroke();
   }
 
-  /** The slice at a point of the canvas, or null. */
-  at(view, x, y) {
+  /** The slice on top at a point of the canvas, or that beneath the one given; null for none. */
+  at(view, x, y, above = null) {
     const lane = this.lanes.find(({ kind, y: top, rows }) => y >= top && y < top + rows * Kinetolint.HEIGHTS[kind].row);
     if (!lane || x < this.gutter) return null;
     const row = Math.floor((y - lane.y) / Kinetolint.HEIGHTS[lane.kind].row);
-    let best = null, nearest = Kinetolint.NEAREST;
-    for (let i = 0; i < lane.count; i++) {
+    let hits = [], nearest = Kinetolint.NEAREST;
+    for (const i of lane.drawn) {
       if (lane.row && lane.row[i] !== row) continue;
       const box = this.box(view, lane, i);
       if (!box) continue;
       const away = Math.max(box.x - x, x - box.x - box.width, 0);
-      if (away <= nearest) [best, nearest] = [{ lane, i }, away];
-      if (away === 0) break;
+      if (away < nearest) [hits, nearest] = [[], away];
+      if (away === nearest) hits.push(i);
     }
-    return best;
+    if (!hits.length) return null;
+    const under = above?.lane === lane ? hits.indexOf(above.i) : -1;
+    return { lane, i: hits.at(under > 0 ? under - 1 : -1) };
   }
 };

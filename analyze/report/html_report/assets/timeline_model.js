@@ -35,17 +35,19 @@ Kinetolint.counted = (count, noun) =>
   `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
 
 /**
- * Lanes from top to bottom. A lane has a kind, a label, rows, and slices in columns; every slice
- * has start and dur (microseconds from the start of the window) and a row.
+ * Lanes from top to bottom. A lane has a kind, a label, where it is, rows, and slices in columns;
+ * every slice has start and dur (microseconds from the start of the window) and a row. Its slices
+ * are in two orders: by start, and as they are drawn, so that short ones lie on long ones.
  */
 Kinetolint.lanesOf = (data) => {
   const lanes = [];
   for (const found of data.findings) lanes.push(findingLane(found));
   data.threads.forEach((thread, number) => {
     const label = `thread ${thread.tid ?? "unknown"}`;
-    if (thread.spans.name.length) lanes.push(spanLane(thread.spans, number, label));
+    const where = `${label} of process ${thread.pid ?? "unknown"}`;
+    if (thread.spans.name.length) lanes.push(spanLane(thread.spans, number, label, where));
     const calls = thread.spans.name.length ? "runtime calls" : `${label} calls`;
-    if (thread.calls.name.length) lanes.push(callLane(thread.calls, number, calls));
+    if (thread.calls.name.length) lanes.push(callLane(thread.calls, number, calls, where));
   });
   for (const device of data.devices) {
     data.streams.forEach((stream, number) => {
@@ -60,28 +62,30 @@ Kinetolint.lanesOf = (data) => {
     const dur = found.places.map((place) => place[1]);
     return lane("finding", found.code, start, dur, null, { found });
   }
-  function spanLane(spans, thread, label) {
-    return lane("span", label, spans.start_us, spans.dur_us, spans.depth, { columns: spans, thread });
+  function spanLane(spans, thread, label, where) {
+    return lane("span", label, spans.start_us, spans.dur_us, spans.depth, { columns: spans, thread, where });
   }
-  function callLane(calls, thread, label) {
-    return lane("call", label, calls.start_us, calls.dur_us, null, { columns: calls, thread });
+  function callLane(calls, thread, label, where) {
+    return lane("call", label, calls.start_us, calls.dur_us, null, { columns: calls, thread, where });
   }
   function gpuLane(stream, number, groups) {
     const slices = stream.slices;
     const label = `GPU ${stream.device ?? "?"} stream ${stream.stream ?? "?"}`;
     return lane("gpu", label, slices.start_us, slices.dur_us, slices.row, {
-      columns: slices, groups, stream: number, device: stream.device,
+      columns: slices, groups, stream: number, where: label,
     });
   }
   function idleLane(device) {
     const idle = device.idle;
     return lane("idle", `GPU ${device.device ?? "?"} idle`, idle.start_us, idle.dur_us, null, {
-      columns: idle, device: device.device,
+      columns: idle,
     });
   }
   function lane(kind, label, start, dur, rows, more) {
     const depth = rows ? rows.reduce((most, row) => Math.max(most, row), 0) + 1 : 1;
-    return { kind, label, start, dur, row: rows, rows: depth, count: start.length, ...more };
+    const byStart = [...start.keys()].sort((one, other) => start[one] - start[other]);
+    const drawn = [...byStart].sort((one, other) => dur[other] - dur[one]);
+    return { kind, label, start, dur, row: rows, rows: depth, count: start.length, byStart, drawn, ...more };
   }
 };
 
@@ -112,26 +116,29 @@ Kinetolint.Links = class {
     return callLane ? { lane: callLane, i: call[i] } : null;
   }
 
-  /** The GPU work that a slice of a host lane launched. */
+  /** The GPU slices, each for the longest in it, that a slice of a host lane launched. */
   workOf(lane, i) {
     if (lane.kind === "call") return this.launched.get(`${lane.thread} ${i}`) ?? [];
-    const calls = this.callLanes.get(lane.thread);
-    if (!calls) return [];
     const from = lane.start[i], to = from + lane.dur[i];
     const work = [];
-    for (let call = 0; call < calls.count; call++) {
-      if (calls.start[call] >= from && calls.start[call] < to) work.push(...this.workOf(calls, call));
+    for (const gpu of this.lanes) {
+      if (gpu.kind !== "gpu") continue;
+      const { thread, launch_us } = gpu.columns;
+      for (let place = 0; place < gpu.count; place++) {
+        if (thread[place] === lane.thread && from <= launch_us[place] && launch_us[place] < to) work.push({ lane: gpu, i: place });
+      }
     }
     return work;
   }
 
-  /** The ops and annotations of a thread around a time. */
-  around(thread, time) {
+  /** The ops and annotations of a thread around a time; what is drawn as one may be beside it. */
+  around(thread, start, end = start) {
     const found = [];
     for (const lane of this.lanes) {
       if (lane.kind !== "span" || lane.thread !== thread) continue;
       for (let i = 0; i < lane.count; i++) {
-        if (lane.start[i] <= time && time < lane.start[i] + lane.dur[i]) found.push({ lane, i });
+        const until = lane.start[i] + lane.dur[i];
+        if (lane.columns.count[i] === 1 && lane.start[i] <= start && start < until && end <= until) found.push({ lane, i });
       }
     }
     return found;
@@ -141,9 +148,13 @@ Kinetolint.Links = class {
   related({ lane, i }) {
     if (lane.kind === "gpu") {
       const launch = this.launchOf(lane, i);
-      return launch ? [launch, ...this.around(launch.lane.thread, launch.lane.start[launch.i])] : [];
+      return launch ? [launch, ...this.around(launch.lane.thread, lane.columns.launch_us[i])] : [];
     }
-    if (lane.kind === "call") return [...this.workOf(lane, i), ...this.around(lane.thread, lane.start[i])];
+    if (lane.kind === "call") {
+      const start = lane.start[i];
+      const end = lane.columns.count[i] > 1 ? start + lane.dur[i] : start;
+      return [...this.workOf(lane, i), ...this.around(lane.thread, start, end)];
+    }
     return lane.kind === "span" ? this.workOf(lane, i) : [];
   }
 };
@@ -178,7 +189,10 @@ Kinetolint.describe = (data, links, { lane, i }) => {
   const { duration, counted } = Kinetolint;
   const columns = lane.columns;
   const text = (place) => (place === null ? null : data.texts[place]);
-  const at = (time) => `${duration(time - data.cpu_start_us)} after the start of the ${data.unit}`;
+  const at = (time) => {
+    const after = time - data.cpu_start_us;
+    return `${duration(Math.abs(after))} ${after < 0 ? "before" : "after"} the start of the ${data.unit}`;
+  };
   const pairs = [];
   const say = (label, sentence) => {
     if (sentence !== null && sentence !== "") pairs.push([label, sentence]);
@@ -191,6 +205,7 @@ Kinetolint.describe = (data, links, { lane, i }) => {
     if (columns.count[i] === 1) return;
     say("drawn as one", `${counted(columns.count[i], noun)}, ${duration(columns.sum_us[i])} summed; named and coloured after the longest`);
   };
+  const longest = (words) => (words !== null && columns.count[i] > 1 ? `${words} (of the longest)` : words);
   const foreign = () => {
     if (!columns.own[i]) say("belongs to", `no ${data.unit}, or another one`);
   };
@@ -199,15 +214,20 @@ Kinetolint.describe = (data, links, { lane, i }) => {
     return lane.dur[i] > 0 ? `, ${Number(gigabytes.toPrecision(3))} GB/s` : "";
   };
   const launchedWork = () => {
-    const work = links.workOf(lane, i);
-    const sum = work.reduce((total, { lane: of, i: place }) => total + of.columns.sum_us[place], 0);
-    const ops = work.reduce((total, { lane: of, i: place }) => total + of.columns.count[place], 0);
-    if (ops) say("launched", `${counted(ops, "GPU op")} drawn here, ${duration(sum)} summed`);
+    const ops = columns.launched[i];
+    if (ops) say("launched", `${counted(ops, "GPU op")}, ${duration(columns.launched_us[i])} summed`);
+  };
+  const launch = () => {
+    const start = columns.launch_us[i];
+    if (start === null) return "its launch is not in the file";
+    const name = text(columns.launch_name[i] ?? null) ?? "a call of unknown name";
+    return `${name}, ${at(start)}${links.launchOf(lane, i) ? "" : ", not drawn"}`;
   };
   const kinds = {
     finding() {
       say("observed", lane.found.messages[i]);
       say("saves", lane.found.savings[i]);
+      say("place", lane.found.events[i]);
       when();
       return `${lane.found.code} ${lane.found.titles[i]}`;
     },
@@ -221,7 +241,7 @@ Kinetolint.describe = (data, links, { lane, i }) => {
     call() {
       when();
       together("call");
-      say("called by", text(columns.op_chain[i]));
+      say("called by", longest(text(columns.op_chain[i])));
       launchedWork();
       foreign();
       const words = { launch: "launch call", sync: "waiting call", copy: "copying call", other: "call" };
@@ -232,11 +252,9 @@ Kinetolint.describe = (data, links, { lane, i }) => {
       together("GPU op");
       if (columns.bytes[i] !== null) say("size", Kinetolint.size(columns.bytes[i]) + bandwidth());
       say("family", `${text(columns.family[i]) ?? (columns.kind[i] === "kernel" ? "unknown" : columns.kind[i])} (${data.groups[lane.groups[i]].label})`);
-      say("op chain", text(columns.op_chain[i]) ?? "unknown");
-      const launch = links.launchOf(lane, i);
-      if (columns.launch_us[i] === null) say("launch", "its launch is not in the file");
-      else say("launch", `${launch ? text(launch.lane.columns.name[launch.i]) : "a call that is not drawn"}, ${at(columns.launch_us[i])}`);
-      if (columns.queue_us[i] !== null) say("queue delay", `${duration(columns.queue_us[i])} from the return of the call to the start`);
+      say("op chain", longest(text(columns.op_chain[i]) ?? "unknown"));
+      say("launch", longest(launch()));
+      if (columns.queue_us[i] !== null) say("queue delay", longest(`${duration(columns.queue_us[i])} from the return of the call to the start`));
       foreign();
       return `${columns.kind[i]} ${text(columns.name[i])}`;
     },
@@ -250,5 +268,7 @@ Kinetolint.describe = (data, links, { lane, i }) => {
       return `${lane.label}: nothing to do`;
     },
   };
-  return { title: kinds[lane.kind](), pairs };
+  const title = kinds[lane.kind]();
+  if (lane.where) say("on", lane.where);
+  return { title, pairs };
 };
