@@ -5,7 +5,8 @@ unit amounts to is computed once per unit. It is combined with a group only when
 reported, and the expectation fails for empty units or the rule expects nothing.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -151,6 +152,17 @@ def _needed_columns(program: Program) -> set[str]:
     return needed
 
 
+def _finite(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """Take for unknown what is no finite number; most often a sum tells that all are."""
+    odd = [name for name in names if _may_be_infinite(frame[name])]
+    values = pl.col(odd)
+    return frame.with_columns(pl.when(values.is_finite()).then(values)) if odd else frame
+
+
+def _may_be_infinite(values: pl.Series) -> bool:
+    return values.dtype.is_float() and not math.isfinite(values.sum())
+
+
 class Evaluation:
     """One rule on one trace.
 
@@ -247,7 +259,7 @@ class Evaluation:
 
     def _with_measures(self, frame: pl.DataFrame) -> pl.DataFrame:
         for formulas in self._program.formulas_apart():
-            frame = frame.with_columns(**formulas)
+            frame = _finite(frame.with_columns_seq(**formulas), formulas)
         if self._program.expect is not None:
             frame = frame.with_columns_seq(self._program.expect.alias(OK))
         return frame

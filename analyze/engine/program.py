@@ -17,7 +17,7 @@ from analyze.engine.result import Confidence, Level
 from analyze.engine.scope import Scope, TraceFacts, Uses, column_kinds
 from analyze.engine.syntax import ExpressionError
 from analyze.engine.templates import Template, parse_template
-from analyze.engine.values import Kind, Typed, Value, kind_of_value
+from analyze.engine.values import Kind, Value, kind_of_value
 from analyze.tables.catalogue import TABLES, TRACE, Table
 
 _RESERVED = ("params", "trace", "forward", "step", "call", "region", "true", "false", "null")
@@ -73,7 +73,8 @@ class Program:
         group_by: columns that make up the group.
         where: true, false or null per row.
         scope: collected aggregates and text tests.
-        formulas: per measure, the expression over hidden aggregates and earlier measures.
+        formulas: per measure, the expression over hidden aggregates and earlier measures; where it
+            comes to no finite number it is unknown.
         expect: None where the rule is informative.
         ladder: severity, first match wins.
         savings: microseconds per unit.
@@ -259,7 +260,7 @@ class _RuleCompiler:
             if compiled is None:
                 self._scope.broken.add(name)
                 continue
-            self._program.formulas[name] = _finite(compiled.typed)
+            self._program.formulas[name] = compiled.expr
             self._scope.measures[name] = compiled.typed.kind
             self._uses_of_measures[name] = compiled.uses
 
@@ -366,11 +367,3 @@ class _RuleCompiler:
                 self._uses_of_measures[name] for name in new if name in self._uses_of_measures
             ]
         return total
-
-
-def _finite(typed: Typed) -> pl.Expr:
-    """Return the values of a measure with infinite results as unknown."""
-    if typed.kind is not Kind.NUMBER:
-        return typed.expr
-    value = typed.expr
-    return pl.when(value.cast(pl.Float64).is_finite()).then(value)
