@@ -97,7 +97,7 @@ class PackLoader:
     def _read(self, root: Path) -> Pack:
         file = root / PACK_FILE
         if not file.is_file():
-            return Pack(root, root.resolve().name, Reporter(Document(str(root))))
+            return Pack(root, self._resolved(root).name, Reporter(Document(str(root))))
         document = read_document(file, positions=False)
         reporter = Reporter(document)
         model = validate(PackModel, document, reporter)
@@ -120,7 +120,7 @@ class PackLoader:
     def _extended(self, root: Path, model: PackModel, reporter: Reporter) -> Iterator[Pack]:
         for index, name in enumerate(model.extends):
             folder = self._named.get(name, root / name)
-            if folder.resolve() in self._loading:
+            if self._resolved(folder) in self._loading:
                 reporter.add(("extends", index), f"the pack '{name}' extends this one")
             elif not folder.is_dir():
                 known = did_you_mean(name, self._named)

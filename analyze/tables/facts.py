@@ -191,4 +191,4 @@ def _waits_for_gpu(calls: pl.DataFrame) -> pl.Series:
     timed = waits.drop_nulls(["start_ns", "end_ns"])
     inside_another = timed.join(outermost(timed), on="api_row", how="anti")
     counted = waits.join(inside_another, on="api_row", how="anti")
-    return calls["api_row"].is_in(counted["api_row"].to_list())
+    return calls["api_row"].is_in(counted["api_row"].implode())

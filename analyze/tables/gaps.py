@@ -18,10 +18,10 @@ import polars as pl
 from analyze.tables.api import DRIVER_ALLOCATIONS
 from analyze.tables.facts import Facts
 from analyze.tables.idle import (
-    DATA_LOADING,
     LONG_IN_QUEUE_NS,
     MOST,
     covered_in,
+    loading_in,
     loads_data,
     why_idle,
 )
@@ -198,7 +198,7 @@ def _loaders(gaps: pl.DataFrame, facts: Facts) -> pl.DataFrame:
 
     Loading that was over before the gap began is none of it.
     """
-    nodes = facts.host.nodes.filter(pl.col("name").str.contains(DATA_LOADING))
+    nodes = loading_in(facts.host.nodes)
     end = pl.col("start_ns") + pl.col("dur_ns")
     loading = nodes.select_seq("lane", "start_ns", loader="name", until_ns=end).sort("start_ns")
     asked = gaps.select_seq("gap", "lane", "gap_start_ns", "start_ns").drop_nulls("lane")

@@ -104,9 +104,13 @@ def loads_data(gaps: pl.DataFrame, nodes: pl.DataFrame) -> pl.Series:
         gaps: columns ``gap_start_ns``, ``start_ns`` (its end), ``lane``.
         nodes: the ops and annotations of the host.
     """
-    loading = nodes.filter(pl.col("name").str.contains(DATA_LOADING))
-    is_most = pl.lit(covered_in(gaps, loading, ["lane"])) > _most_of_gap()
+    is_most = pl.lit(covered_in(gaps, loading_in(nodes), ["lane"])) > _most_of_gap()
     return gaps.select_seq(is_most.alias("loads_data"))["loads_data"]
+
+
+def loading_in(nodes: pl.DataFrame) -> pl.DataFrame:
+    """Return those of the ops and annotations of the host that load data, by their names."""
+    return nodes.filter(pl.col("name").str.contains(DATA_LOADING))
 
 
 def _most_of_gap() -> pl.Expr:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import polars as pl
 
 from analyze.tables.facts import Facts
-from analyze.tables.idle import DATA_LOADING
+from analyze.tables.idle import loading_in
 from analyze.tables.intervals import covered_before
 
 _INTERVAL = ("start_ns", "dur_ns")
@@ -38,7 +38,7 @@ def find_lead(facts: Facts) -> Lead | None:
     if not isinstance(begin, int) or not isinstance(first, int) or first <= begin:
         return None
     end = pl.concat([host, work]).drop_nulls().select_seq(pl.sum_horizontal(_INTERVAL).max()).item()
-    loading = nodes.filter(pl.col("name").str.contains(DATA_LOADING))
+    loading = loading_in(nodes)
     until = pl.DataFrame({"start_ns": [first]}, schema={"start_ns": pl.Int64})
     return Lead(
         time_ns=first - begin,
